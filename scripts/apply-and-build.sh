@@ -1,0 +1,246 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Turn a pinned kernel tag into a perf with this repository's patches: install
+# the packages that are missing, find or fetch the source, verify, unpack, patch
+# with quilt, build out of tree.  Run it from anywhere:
+#
+#	scripts/apply-and-build.sh v6.16
+#	scripts/apply-and-build.sh --no-patches v6.18.15
+#
+# The steps are the last lines of this file, in order; each is a function in
+# scripts/lib/.
+
+set -euo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=lib/common.sh
+. "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/pin.sh
+. "$SCRIPTS_DIR/lib/pin.sh"
+# shellcheck source=lib/packages.sh
+. "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/source.sh
+. "$SCRIPTS_DIR/lib/source.sh"
+# shellcheck source=lib/series.sh
+. "$SCRIPTS_DIR/lib/series.sh"
+# shellcheck source=lib/tree.sh
+. "$SCRIPTS_DIR/lib/tree.sh"
+# shellcheck source=lib/build.sh
+. "$SCRIPTS_DIR/lib/build.sh"
+
+print_usage()
+{
+	cat <<END
+usage: scripts/apply-and-build.sh [options] TAG
+
+Builds perf from the pinned kernel TAG with the patches of patches/TAG/series.
+TAG is one of: $(pin__list | paste -s -d ' ')
+
+Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
+  --source PATH     an unpacked kernel tree, or a tarball of one
+  --git REPO        a git tree that has TAG
+  --mirror DIR      look here for the pinned files before the network
+                    (default: \$PBM_MIRROR)
+  --no-patches      build the unpatched tag, as a peer to compare with
+
+Build and output:
+  --out DIR         receives linux/, build/ and perf (default: out/TAG, or
+                    out/TAG-unpatched for --no-patches on a tag with patches)
+  --jobs N          parallel jobs (default: number of CPUs)
+  --clean           remove what an earlier run left in DIR, edits included, first
+  --no-install      install nothing; refuse and print the apt line
+  --stop-after STEP end after 'source' or 'apply', without a build
+  --quiet           only errors and the last two lines
+  --help            this text
+
+Results in DIR:
+  linux/            the patched tree; quilt push, pop and refresh work in it
+  build/            the objects
+  perf              the perf, there only if it belongs to linux/
+  apply-and-build.log
+
+Environment:
+  PBM_CACHE         downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
+                    ~/.cache/perf-bpf-metadata)
+  PBM_MIRROR        default of --mirror
+  PBM_PATCHES       directory with the series (default: patches/TAG)
+  PBM_PINS          directory with the pins (default: scripts/pins)
+
+The last two lines printed are the path of the perf and its version.
+Exit status: 0 done, 2 could not run.
+END
+}
+
+die_usage()
+{
+	printf '%s: error: %s\n\n' "$PROGRAM" "$1" >&2
+	print_usage >&2
+	exit 2
+}
+
+parse_options()
+{
+	local parsed
+
+	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
+		source:,git:,mirror:,jobs:,out:,no-patches,clean,no-install,stop-after:,quiet,help -- "$@") ||
+		die_usage "wrong options"
+	eval set -- "$parsed"
+	while [[ $1 != -- ]]; do
+		case $1 in
+		--source)	OPT_SOURCE=$2; shift ;;
+		--git)		OPT_GIT=$2; shift ;;
+		--mirror)	OPT_MIRROR=$2; shift ;;
+		--jobs)		JOBS=$2; shift ;;
+		--out)		OPT_OUT=$2; shift ;;
+		--no-patches)	OPT_PATCHES=no ;;
+		--clean)	OPT_CLEAN=yes ;;
+		--no-install)	OPT_INSTALL=no ;;
+		--stop-after)	OPT_STOP=$2; shift ;;
+		--quiet)	PBM_QUIET=1 ;;
+		-h|--help)	print_usage; exit 0 ;;
+		esac
+		shift
+	done
+	shift
+	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
+	TAG=$1
+}
+
+check_options()
+{
+	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
+	[[ -z $OPT_MIRROR || -z $OPT_SOURCE$OPT_GIT || $OPT_MIRROR = "${PBM_MIRROR:-}" ]] ||
+		die_usage "--mirror is for pinned files: without --source and --git"
+	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
+	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
+	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
+}
+
+load_series()
+{
+	local dir=${PBM_PATCHES:-$REPO_DIR/patches/$TAG}
+
+	if [[ $OPT_PATCHES = no ]]; then
+		series__load_empty
+	else
+		series__load "$dir"
+	fi
+}
+
+resolve_paths()
+{
+	local out=$REPO_DIR/out/$TAG
+
+	[[ $OPT_PATCHES = yes || ! -d $REPO_DIR/patches/$TAG ]] || out+=-unpatched
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
+	[[ $OUT_DIR != *[[:space:]:\'\"\$#]* ]] ||
+		die "$OUT_DIR: make cannot work in a path with blanks, quotes, ':', '#' or '\$'" "use another --out"
+	TREE_DIR=$OUT_DIR/linux
+	BUILD_DIR=$OUT_DIR/build
+	PERF=$OUT_DIR/perf
+	BASE_DIR=$OUT_DIR/.base
+	STATE_DIR=$OUT_DIR/.state
+	SCRATCH_DIR=$OUT_DIR/.scratch
+}
+
+# A directory with a linux/ that is not ours may be somebody's work.
+open_output()
+{
+	local entry
+
+	if [[ ! -d $STATE_DIR ]]; then
+		for entry in "$TREE_DIR" "$BUILD_DIR" "$PERF"; do
+			[[ ! -e $entry ]] || die "$entry is there and not from this script" "move it away or use another --out"
+		done
+	fi
+	mkdir -p -- "$STATE_DIR" || die "cannot create $OUT_DIR" "use another --out"
+	take_lock "$STATE_DIR/lock" "$OUT_DIR"
+}
+
+clean_output()
+{
+	[[ $OPT_CLEAN = yes ]] || return 0
+	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$PERF" "$BASE_DIR" "$SCRATCH_DIR" "$OUT_DIR"/*.part
+	find "$STATE_DIR" -mindepth 1 -not -name lock -delete
+}
+
+print_inputs()
+{
+	local version=$SOURCE_VERSION
+
+	[[ $version = "$PIN_VERSION" ]] || version="$version, a stand-in for $TAG ($PIN_VERSION)"
+	msg "tag       $TAG"
+	msg "source    $SOURCE_FROM"
+	msg "version   $version"
+	msg "checksum  $SOURCE_ID"
+	msg "patches   ${SERIES_DIR:-none}${SERIES_DIR:+ (${#SERIES_PATCHES[@]})}"
+	msg "output    $OUT_DIR"
+	msg "cache     $CACHE_DIR"
+	msg "jobs      $JOBS"
+}
+
+prepare_base()
+{
+	[[ -n $SOURCE_PATH ]] || return 0
+	if [[ -f $BASE_DIR/source ]] && grep -qxF "id $SOURCE_ID" "$BASE_DIR/source"; then
+		return 0
+	fi
+	tree__check_edits
+	tree__reset
+	source__unpack "$BASE_DIR"
+}
+
+prepare_tree()
+{
+	tree__is_current && return
+	tree__patch
+	tree__check_edits
+	tree__update
+}
+
+stop_after()
+{
+	[[ $OPT_STOP = "$1" ]] || return 0
+	msg "stopped after: $1"
+	exit 0
+}
+
+prepare_perf()
+{
+	build__is_current || build__perf
+}
+
+print_result()
+{
+	printf '%s\n' "$PERF"
+	"$PERF" version
+}
+
+OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP=''
+OPT_PATCHES=yes OPT_CLEAN=no OPT_INSTALL=yes
+JOBS=$(nproc)
+# shellcheck disable=SC2086 # the names of all variables that quilt would read
+unset ${!QUILT_@} || :
+
+parse_options "$@"
+check_options
+pin__load "$TAG"
+resolve_paths
+load_series
+open_output
+clean_output
+log_to "$OUT_DIR/apply-and-build.log"
+packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
+series__check_changes
+source__choose "$BASE_DIR"
+series__check_standin "$SOURCE_VERSION"
+print_inputs
+prepare_base
+stop_after source
+prepare_tree
+stop_after apply
+prepare_perf
+print_result

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Build perf from the patched tree and refuse one that lacks BPF.
+#
+# Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
+#	build__is_current	the perf belongs to this tree and these tools
+#	build__perf		run make, check the features, put the perf in place
+#
+# Reads:
+#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS
+#
+# In STATE_DIR: "building" while make runs and after it was cut off with files
+# half written (killed, full disk); the next run then starts from an empty build
+# directory.  "built" is written last and names all that the perf depends on.
+
+# Debian's python3 and not one that happens to come first in PATH: perf links
+# with its library.
+build__python()
+{
+	if [[ -x /usr/bin/python3 && -x /usr/bin/python3-config ]]; then
+		printf '%s\n' PYTHON=/usr/bin/python3 PYTHON_CONFIG=/usr/bin/python3-config
+	fi
+}
+
+build__load_args()
+{
+	mapfile -t BUILD_ARGS < <(build__python)
+	BUILD_ARGS+=(BUILD_BPF_SKEL=1)
+}
+
+build__compilers()
+{
+	gcc --version | sed -n 1p
+	clang --version | sed -n 1p
+}
+
+build__tools()
+{
+	build__compilers
+	dpkg-query -W -f '${Package} ${Version}\n' -- "${PERF_PACKAGES[@]}" 2>/dev/null || :
+}
+
+build__stamp()
+{
+	tree__stamp
+	printf 'arg %s\n' "${BUILD_ARGS[@]}"
+	printf 'tools %s\n' "$(build__tools | sha256sum)"
+}
+
+# shellcheck disable=SC2153 # PERF is set by the script, perf is another one
+build__is_current()
+{
+	build__load_args
+	[[ -f $STATE_DIR/built && -x $PERF ]] || return 1
+	[[ $(build__stamp) = "$(< "$STATE_DIR/built")" ]]
+}
+
+# The caller's make flags are for the caller's make; bytecode would litter the
+# tree.
+build__make()
+{
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u ARCH -u CROSS_COMPILE \
+		PYTHONDONTWRITEBYTECODE=1 \
+		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}" "$@"
+}
+
+build__start()
+{
+	if [[ -f $STATE_DIR/building ]]; then
+		msg "the last build was cut off: build/ starts empty"
+		rm -rf -- "$BUILD_DIR"
+	elif ! cmp -s "$STATE_DIR/compilers" <(build__compilers); then
+		rm -rf -- "$BUILD_DIR"
+	fi
+	build__compilers > "$STATE_DIR/compilers"
+	mkdir -p -- "$BUILD_DIR"
+	: > "$STATE_DIR/building" || die "cannot write $STATE_DIR" "free some space or use another --out"
+}
+
+# make removes what it was about to write when it gets a signal; not so when it
+# is killed or the disk is full.
+build__excuse_signal()
+{
+	[[ -n $END_SIGNAL && $END_SIGNAL != KILL ]] || return 0
+	disk_is_full "$OUT_DIR" || rm -f -- "$STATE_DIR/building"
+}
+
+build__die()
+{
+	if disk_is_full "$OUT_DIR" || grep -q 'No space left on device' "$LOG_FILE"; then
+		die_logged "no space left in $OUT_DIR" "free some space (1.5 GB is enough) or use another --out"
+	fi
+	rm -f -- "$STATE_DIR/building"
+	grep -h -o -i -E 'error: [^.]*(install|missing)[^"]*' "$LOG_FILE" | tail -n 3 | sed 's/^/  /' >&2 || :
+	die_logged "perf does not build" "correct what the log shows and run it again"
+}
+
+# One line a feature: its macro in "perf version --build-options", what it is, and
+# what to install if it is off.
+build__mandatory_features()
+{
+	cat <<-'END'
+	HAVE_LIBELF_SUPPORT libelf libelf-dev
+	HAVE_ZLIB_SUPPORT zlib zlib1g-dev
+	HAVE_LIBBPF_SUPPORT libbpf libelf-dev zlib1g-dev linux-libc-dev
+	HAVE_BPF_SKEL bpf_skeletons clang llvm
+	HAVE_LIBTRACEEVENT libtraceevent libtraceevent-dev pkg-config
+	END
+}
+
+build__check_features()
+{
+	local perf=$1 options macro name packages missing=() install=()
+
+	options=$("$perf" version --build-options 2>> "$LOG_FILE") ||
+		die_logged "$perf does not run" "remove $BUILD_DIR and run it again"
+	while read -r macro name packages; do
+		grep -q "\[ *on *\] *# *$macro\b" <<< "$options" && continue
+		missing+=("$name")
+		install+=("$packages")
+	done < <(build__mandatory_features)
+	((${#missing[@]})) || return 0
+	grep -h -E 'Warning: Disabled|disables|is disabled' "$LOG_FILE" | sort -u | sed 's/^/  /' >&2 || :
+	die "this perf was built without: ${missing[*]}" \
+		"as root: apt-get install --reinstall ${install[*]}; then run it again with --clean"
+}
+
+# A copy, so that what is at this path is always a whole perf.
+build__publish()
+{
+	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF"
+}
+
+build__write_stamp()
+{
+	build__stamp > "$STATE_DIR/built.part" &&
+		mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
+}
+
+build__perf()
+{
+	rm -f -- "$STATE_DIR/built" "$PERF"
+	on_exit rm -f -- "$PERF.part"
+	on_exit build__excuse_signal
+	build__start
+	run_logged "build perf with $JOBS jobs" build__make || build__die
+	rm -f -- "$STATE_DIR/building"
+	build__check_features "$BUILD_DIR/perf"
+	{ build__publish && build__write_stamp; } ||
+		die "cannot write $PERF" "free some space or use another --out"
+}

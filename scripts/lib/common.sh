@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Messages, exit codes, locks and long steps, shared by the scripts.
+#
+# Usage:
+#	set -euo pipefail
+#	. "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+#
+#	msg TEXT...			progress, on stdout; silent with PBM_QUIET=1
+#	warn TEXT			on stderr
+#	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
+#	on_exit COMMAND...		run COMMAND at exit, last one first
+#	take_lock FILE WHAT		one holder at a time; waits and says so
+#	release_lock			give back the lock that was taken last
+#	log_to FILE			where run_logged writes, from here on
+#	run_logged LABEL COMMAND...	a long step: output to the log, progress on
+#					the terminal, status handed back.  A function
+#					chains its commands with &&: errexit is off
+#					in whatever is called left of || or in an if
+#	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
+#	disk_is_full DIR		no room left in the file system of DIR
+#
+# Reads:
+#	STEP_OUTPUT	set before run_logged: the file or directory that grows; its
+#			size is the progress, instead of the last line of the log
+#	PBM_QUIET	1: only errors and the final lines
+#	PBM_TICK	seconds between progress lines when stdout is no terminal
+#			(default 30)
+# Sets:
+#	END_SIGNAL	for on_exit commands: the signal that ends the script, if any;
+#			KILL if the step had to be killed
+#	REPO_DIR	top of the checkout
+#	CACHE_DIR	$PBM_CACHE, else below $XDG_CACHE_HOME or ~/.cache; it is not
+#			created here
+#
+# Exit status of every script: 0 done, 1 a test or a check failed, 2 could not
+# run.  A signal ends the script as that signal.
+
+export LC_ALL=C
+unset CDPATH
+
+# shellcheck disable=SC2034 # read by the scripts that source this
+REPO_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck disable=SC2034 # as above
+CACHE_DIR=${PBM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-bpf-metadata}
+PROGRAM=${0##*/}
+LOG_FILE=/dev/null
+LOG_IS_OLD=no
+STEP_PID=
+STEP_OUTPUT=
+TICKER_PID=
+END_SIGNAL=
+EXIT_COMMANDS=()
+LOCK_FDS=()
+
+msg()
+{
+	[[ ${PBM_QUIET:-0} = 1 ]] || printf '%s\n' "$*"
+}
+
+warn()
+{
+	printf '%s: warning: %s\n' "$PROGRAM" "$1" >&2
+}
+
+die()
+{
+	local next
+
+	printf '%s: error: %s\n' "$PROGRAM" "$1" >&2
+	shift
+	for next; do
+		printf '  next: %s\n' "$next" >&2
+	done
+	exit 2
+}
+
+# Quoted so that the command can be registered with its arguments as they are.
+on_exit()
+{
+	EXIT_COMMANDS+=("${*@Q}")
+}
+
+run_exit_commands()
+{
+	local i
+
+	for ((i = ${#EXIT_COMMANDS[@]} - 1; i >= 0; i--)); do
+		eval "${EXIT_COMMANDS[i]}" || :
+	done
+}
+
+# The leader of a step may end before its make has removed half-written files.
+wait_for_group()
+{
+	local group=$1 tries
+
+	for ((tries = 0; tries < 100; tries++)); do
+		kill -0 -- "-$group" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	END_SIGNAL=KILL
+	kill -KILL -- "-$group" 2>/dev/null || :
+}
+
+# The step runs in a process group of its own, so that a signal for this script
+# alone ends the step as well, and at once.
+end_by_signal()
+{
+	local signal=$1
+
+	# shellcheck disable=SC2034 # read by on_exit commands
+	END_SIGNAL=$signal
+	trap '' INT TERM HUP
+	if [[ -n $STEP_PID ]]; then
+		kill "-$signal" -- "-$STEP_PID" 2>/dev/null || :
+		wait "$STEP_PID" 2>/dev/null || :
+		wait_for_group "$STEP_PID"
+	fi
+	stop_ticker
+	printf '\n%s: interrupted; run it again to go on from here\n' "$PROGRAM" >&2
+	run_exit_commands
+	trap - EXIT "$signal"
+	kill "-$signal" $$
+}
+
+# What nobody foresaw is "could not run", never status 1.
+die_unexpected()
+{
+	local status=$1 where=$2 command=$3
+
+	((BASH_SUBSHELL == 0)) || exit "$status"
+	disk_is_full "$(dirname -- "$LOG_FILE")" &&
+		die "no space left beside $LOG_FILE" "free some space and run it again"
+	die "unexpected: '$command' in $where ended with status $status" "run it again; the log is $LOG_FILE"
+}
+
+trap run_exit_commands EXIT
+set -o errtrace
+trap 'die_unexpected $? "${FUNCNAME[0]:-main}:$LINENO" "$BASH_COMMAND"' ERR
+trap 'end_by_signal INT' INT
+trap 'end_by_signal TERM' TERM
+trap 'end_by_signal HUP' HUP
+
+# The lock is inherited by every command that is started and so is held until
+# the last of them has ended, even if this script is killed with SIGKILL and
+# leaves a running make behind.
+take_lock()
+{
+	local file=$1 what=$2 fd holder
+
+	exec {fd}<>"$file" || die "cannot open the lock $file" "check that its directory can be written"
+	if ! flock --nonblock "$fd"; then
+		holder=$(head -n 1 "$file")
+		msg "waiting: another run (pid ${holder:-unknown}) works on $what"
+		run_waiting flock "$fd"
+	fi
+	printf '%s\n' "$$" > "$file" 2>/dev/null || :
+	LOCK_FDS+=("$fd")
+}
+
+release_lock()
+{
+	local fd=${LOCK_FDS[-1]}
+
+	exec {fd}>&-
+	unset 'LOCK_FDS[-1]'
+}
+
+# Only for commands that may block for long: traps run at once.
+run_waiting()
+{
+	set -m
+	"$@" < /dev/null &
+	STEP_PID=$!
+	set +m
+	wait "$STEP_PID"
+	STEP_PID=
+}
+
+# The log of the last run stays until there is something to log.
+log_to()
+{
+	LOG_FILE=$1 LOG_IS_OLD=yes
+}
+
+open_log()
+{
+	[[ $LOG_IS_OLD = yes ]] || return 0
+	: > "$LOG_FILE" || die "cannot write $LOG_FILE" "free some space or use another --out"
+	LOG_IS_OLD=no
+}
+
+close_locks()
+{
+	local fd
+
+	for fd in "${LOCK_FDS[@]}"; do
+		exec {fd}>&-
+	done
+}
+
+print_tick()
+{
+	local label=$1 seconds=$2 last=
+
+	if [[ -n $STEP_OUTPUT ]]; then
+		last=$(du -sh -- "$STEP_OUTPUT" 2>/dev/null | cut -f 1) || :
+	else
+		last=$(tail -n 1 "$LOG_FILE" 2>/dev/null | tr -d '\000-\037' | cut -c 1-60) || :
+	fi
+	if [[ -t 1 ]]; then
+		printf '\r\033[K%s: %d s  %s' "$label" "$seconds" "$last"
+	elif ((seconds % ${PBM_TICK:-30} == 0)); then
+		printf '%s: %d s  %s\n' "$label" "$seconds" "$last"
+	fi
+}
+
+# A child of its own, that holds no lock and ends with its parent.
+start_ticker()
+{
+	local label=$1
+
+	[[ ${PBM_QUIET:-0} = 1 ]] && return
+	(
+		trap - INT TERM HUP EXIT
+		close_locks
+		start=$SECONDS
+		while sleep 1 > /dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+			print_tick "$label" $((SECONDS - start))
+		done
+	) &
+	TICKER_PID=$!
+}
+
+stop_ticker()
+{
+	[[ -n $TICKER_PID ]] || return 0
+	kill "$TICKER_PID" 2>/dev/null || :
+	wait "$TICKER_PID" 2>/dev/null || :
+	TICKER_PID=
+	if [[ -t 1 ]]; then
+		printf '\r\033[K'
+	fi
+}
+
+run_logged()
+{
+	local label=$1 start=$SECONDS status=0
+
+	shift
+	open_log
+	printf '\n=== %s: %s\n' "$label" "${*@Q}" >> "$LOG_FILE" 2>/dev/null || :
+	start_ticker "$label"
+	set -m
+	"$@" >> "$LOG_FILE" 2>&1 < /dev/null &
+	STEP_PID=$!
+	set +m
+	wait "$STEP_PID" || status=$?
+	STEP_PID=
+	STEP_OUTPUT=
+	stop_ticker
+	if ((status == 0)); then
+		msg "$label: done ($((SECONDS - start)) s)"
+	fi
+	return "$status"
+}
+
+die_logged()
+{
+	printf '%s: the log ends:\n' "$PROGRAM" >&2
+	tail -n 12 "$LOG_FILE" | sed 's/^/  | /' >&2 || :
+	printf '%s: full log: %s\n' "$PROGRAM" "$LOG_FILE" >&2
+	die "$@"
+}
+
+disk_is_full()
+{
+	local avail
+
+	avail=$(df --output=avail -B 1K -- "$1" 2>/dev/null | tail -n 1)
+	((${avail:-1024} < 1024))
+}

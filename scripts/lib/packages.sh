@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Debian packages: list what is missing, install it, or refuse and say how.
+#
+# Usage (after lib/common.sh, and log_to for an install):
+#	packages__missing PACKAGE...		print those that are not installed
+#	packages__require yes|no PACKAGE...	install what is missing (yes), or
+#						die with the exact apt line (no)
+#
+# Reads:
+#	PERF_PACKAGES	below: all that fetching, patching and building perf needs
+# Sets:
+#	PERF_PACKAGES
+#
+# Without root nothing can be installed, so it is as with "no".  Where there is
+# no dpkg the list is only printed: the build's own checks come later.
+
+# One group a purpose.  Without the second group there is no BPF in perf and the
+# build is refused; the third is optional for perf, and installed because the
+# tests and users of perf want it: -z, the TUI, --to-ctf, script in Python and
+# Perl, SDT probes, disassembly, jitdump, libpfm names.
+# shellcheck disable=SC2034 # read by the scripts that source this
+PERF_PACKAGES=(
+	# fetch, unpack, patch
+	ca-certificates curl xz-utils quilt patch diffstat
+	# build, mandatory features
+	make gcc libc6-dev flex bison pkg-config python3 clang llvm
+	libelf-dev zlib1g-dev libtraceevent-dev
+	# optional features
+	libdw-dev libslang2-dev libzstd-dev liblzma-dev libcap-dev libnuma-dev
+	libssl-dev libbabeltrace-dev libcapstone-dev libpfm4-dev libtracefs-dev
+	python3-dev python3-setuptools libperl-dev systemtap-sdt-dev
+)
+
+packages__missing()
+{
+	local installed
+
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- "$@" 2>/dev/null |
+		sed -n 's/^installed //p' | sort -u) || :
+	printf '%s\n' "$@" | sort -u | comm -23 - <(printf '%s\n' "$installed")
+}
+
+packages__apt()
+{
+	env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
+}
+
+packages__install()
+{
+	run_logged "update the package lists" packages__apt update ||
+		warn "apt-get update failed, see $LOG_FILE; going on with the lists at hand"
+	run_logged "install ${#} packages" packages__apt install --no-install-recommends -- "$@" ||
+		die_logged "apt-get could not install: $*" \
+			"see to the network and apt's sources, then: apt-get update && apt-get install $*"
+}
+
+packages__require()
+{
+	local install=$1 missing=()
+
+	shift
+	if ! command -v dpkg-query > /dev/null; then
+		warn "no dpkg here; needed, under Debian's names: $*"
+		return
+	fi
+	mapfile -t missing < <(packages__missing "$@")
+	((${#missing[@]})) || return 0
+	msg "missing packages: ${missing[*]}"
+	[[ $install = yes ]] ||
+		die "${#missing[@]} packages are missing: ${missing[*]}" \
+			"as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+	((EUID == 0)) ||
+		die "${#missing[@]} packages are missing and only root can install them" \
+			"as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+	packages__install "${missing[@]}"
+}

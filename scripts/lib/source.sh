@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The kernel source of a pinned tag: find it, fetch it, verify it, unpack it.
+#
+# Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
+#	source__choose BASE	find or fetch the source: what the user named, BASE
+#				if it was unpacked from a pinned source, the cache,
+#				the mirror, kernel.org, the Debian pool
+#	source__unpack BASE	unpack it into BASE/tree, complete or not at all
+#	source__makefile_version FILE	the version that a top Makefile names
+#
+# Reads:
+#	OPT_SOURCE OPT_GIT OPT_MIRROR	what the user named, or empty
+#	OPT_INSTALL	yes: apt's lists may be updated if there are none
+#	TAG CACHE_DIR PIN_*
+# Sets:
+#	SOURCE_KIND	archive, git or tree
+#	SOURCE_PATH	file, repository or tree; empty if BASE is used as it is
+#	SOURCE_ID	sha256:HASH, git:COMMIT or tree:HASH
+#	SOURCE_VERSION	what its top Makefile says; not PIN_VERSION = stand-in
+#	SOURCE_FROM	where it comes from, for people
+#
+# Nothing is unpacked whose sha256 was not compared with the pin just before,
+# except what the user names: there the commit (--git) or the version in the
+# top Makefile (--source) is compared.
+
+# Not needed by perf nor by its tests, and nine tenths of the tree.
+SOURCE_EXCLUDES=(
+	--anchored --wildcards --no-wildcards-match-slash
+	'--exclude=*/drivers/*' '--exclude=*/sound' '--exclude=*/fs/*'
+	'--exclude=*/net' '--exclude=*/crypto' '--exclude=*/mm'
+	'--exclude=*/security' '--exclude=*/samples' '--exclude=*/rust'
+	'--exclude=*/Documentation/devicetree'
+	'--exclude=*/Documentation/translations'
+	'--exclude=*/Documentation/userspace-api'
+	'--exclude=*/Documentation/admin-guide'
+	'--exclude=*/Documentation/networking'
+	'--exclude=*/Documentation/driver-api'
+	'--exclude=*/Documentation/gpu'
+	'--exclude=*/arch/*/boot/dts' '--exclude=*/arch/*/configs'
+	'--exclude=*/.git'
+)
+
+APT_HELPER=/usr/lib/apt/apt-helper
+
+source__makefile_version()
+{
+	awk '$2 == "=" && $1 ~ /^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)$/ && !($1 in v) { v[$1] = $3 }
+	     END { printf "%s.%s.%s%s\n", v["VERSION"], v["PATCHLEVEL"], v["SUBLEVEL"], v["EXTRAVERSION"] }' "$1"
+}
+
+source__sha256()
+{
+	sha256sum -- "$1" | cut -d ' ' -f 1
+}
+
+# --- what the user names ------------------------------------------------------
+
+# A version that the pin knows: the tag's own, or that of a stand-in.
+source__check_version()
+{
+	local version=$1 what=$2 entry
+
+	[[ $version = "$PIN_VERSION" ]] && return
+	for entry in "${PIN_SOURCES[@]}"; do
+		[[ $version = "${entry##* }" ]] && return
+	done
+	die "$what is version $version, not $PIN_VERSION ($TAG)" "name the source of $TAG"
+}
+
+source__use_git()
+{
+	local repo=$OPT_GIT commit
+
+	command -v git > /dev/null || die "--git needs git" "as root: apt-get install git"
+	commit=$(git -C "$repo" rev-parse --verify --quiet "$TAG^{commit}") ||
+		die "the git tree $repo has no tag $TAG" "git -C $repo fetch --tags (or a wrong path, or git's safe.directory)"
+	[[ -z $PIN_COMMIT || $commit = "$PIN_COMMIT" ]] ||
+		die "$TAG in $repo is commit $commit, the pin says $PIN_COMMIT" "fetch the tag from the kernel's own repository"
+	SOURCE_KIND=git SOURCE_PATH=$repo SOURCE_ID=git:$commit
+	SOURCE_FROM="git tree $repo, commit ${commit:0:12}"
+	SOURCE_VERSION=$(git -C "$repo" show "$commit:Makefile" | source__makefile_version -)
+	source__check_version "$SOURCE_VERSION" "$repo"
+}
+
+source__use_tree()
+{
+	local tree
+
+	tree=$(realpath -- "$OPT_SOURCE")
+	[[ -f $tree/Makefile && -d $tree/tools/perf ]] ||
+		die "$tree is no kernel tree: no Makefile or no tools/perf" "name the top directory of a kernel tree"
+	[[ ! -s $tree/.pc/applied-patches ]] ||
+		die "$tree has patches applied" "quilt pop -a there, or name an unpatched tree"
+	SOURCE_KIND=tree SOURCE_PATH=$tree SOURCE_FROM="tree $tree"
+	SOURCE_VERSION=$(source__makefile_version "$tree/Makefile")
+	source__check_version "$SOURCE_VERSION" "$tree"
+	SOURCE_ID=$(cd "$tree" && find . -name .git -prune -o \
+		\( -path ./drivers -o -path ./sound -o -path ./fs -o -path ./net \) -prune -o \
+		-type f -printf '%p %s %T@\n' | sort | sha256sum)
+	SOURCE_ID=tree:${SOURCE_ID%% *}
+}
+
+# A tarball that the pin knows needs no second look; any other has to name the
+# right version in its Makefile.
+source__use_tarball()
+{
+	local file sum entry
+
+	file=$(realpath -- "$OPT_SOURCE")
+	sum=$(source__sha256 "$file")
+	SOURCE_KIND=archive SOURCE_PATH=$file SOURCE_ID=sha256:$sum SOURCE_FROM="file $file"
+	for entry in "${PIN_SOURCES[@]}"; do
+		if [[ $entry = *" $sum "* ]]; then
+			SOURCE_VERSION=${entry##* }
+			return
+		fi
+	done
+	SOURCE_VERSION=$(source__stream 2>/dev/null |
+		tar -xO --anchored --wildcards --no-wildcards-match-slash '*/Makefile' 2>/dev/null |
+		source__makefile_version -) ||
+		die "$file cannot be read as a kernel tarball" "check the file: is it whole?"
+	source__check_version "$SOURCE_VERSION" "$file"
+	warn "$file has sha256 $sum, which no pin knows; its Makefile says $SOURCE_VERSION"
+}
+
+source__use_named()
+{
+	if [[ -n $OPT_GIT ]]; then
+		source__use_git
+	elif [[ -d $OPT_SOURCE ]]; then
+		source__use_tree
+	elif [[ -f $OPT_SOURCE ]]; then
+		source__use_tarball
+	else
+		die "--source $OPT_SOURCE: no such file or directory" "name a kernel tree or a tarball"
+	fi
+}
+
+# --- unpacked, cached, mirrored -----------------------------------------------
+
+source__use_archive()
+{
+	local path=$1 sum=$2 version=$3 from=$4
+
+	SOURCE_KIND=archive SOURCE_PATH=$path SOURCE_ID=sha256:$sum
+	SOURCE_VERSION=$version SOURCE_FROM=$from
+}
+
+source__use_base()
+{
+	local base=$1 id entry
+
+	[[ -f $base/source ]] || return 1
+	id=$(sed -n 's/^id //p' "$base/source")
+	for entry in "${PIN_SOURCES[@]}" "git git:$PIN_COMMIT"; do
+		if [[ $entry = *" ${id#sha256:}"* ]]; then
+			SOURCE_KIND=$(sed -n 's/^kind //p' "$base/source")
+			SOURCE_VERSION=$(sed -n 's/^version //p' "$base/source")
+			SOURCE_FROM=$(sed -n 's/^from //p' "$base/source")
+			SOURCE_PATH='' SOURCE_ID=$id
+			return 0
+		fi
+	done
+	return 1
+}
+
+# A cached file that is not what the pin says is of no use to anybody.
+source__use_cache()
+{
+	local entry origin file sum version
+
+	for entry in "${PIN_SOURCES[@]}"; do
+		read -r origin file sum version <<< "$entry"
+		[[ -f $CACHE_DIR/$file ]] || continue
+		if [[ $(source__sha256 "$CACHE_DIR/$file") = "$sum" ]]; then
+			source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file (cache, first from $origin)"
+			return 0
+		fi
+		warn "$CACHE_DIR/$file has not the pinned sha256; removed, it will be fetched again"
+		rm -f -- "$CACHE_DIR/$file"
+	done
+	return 1
+}
+
+source__use_mirror()
+{
+	local entry file sum version found
+
+	[[ -n $OPT_MIRROR ]] || return 1
+	for entry in "${PIN_SOURCES[@]}"; do
+		read -r _ file sum version <<< "$entry"
+		[[ -f $OPT_MIRROR/$file ]] || continue
+		found=$(source__sha256 "$OPT_MIRROR/$file")
+		[[ $found = "$sum" ]] ||
+			die "wrong checksum: $OPT_MIRROR/$file has sha256 $found, the pin of $TAG says $sum" \
+				"replace the file, or go without --mirror"
+		source__use_archive "$OPT_MIRROR/$file" "$sum" "$version" "$file (mirror)"
+		return 0
+	done
+	FETCH_NOTES+=("$OPT_MIRROR: none of the files that the pin of $TAG names")
+	return 1
+}
+
+# --- network ------------------------------------------------------------------
+
+# Status of the fetch functions: 0 fetched, 1 not there or not reachable.  Any
+# other trouble, such as a download cut short, ends the run.
+
+source__fetch_kernel_org()
+{
+	local file=$1 part=$2 major=${PIN_VERSION%%.*} status=0
+
+	STEP_OUTPUT=$part
+	run_logged "fetch $file from kernel.org" curl --fail --location --silent --show-error \
+		--connect-timeout 10 --speed-limit 1000 --speed-time 60 --output "$part" \
+		"https://cdn.kernel.org/pub/linux/kernel/v$major.x/$file" || status=$?
+	case $status in
+	0)	return 0 ;;
+	5|6|7|22|35|60)
+		FETCH_NOTES+=("kernel.org: $(tail -n 1 "$LOG_FILE")") ;;
+	28)	[[ ! -s $part ]] || source__die_short "$file" "$part" "kernel.org"
+		FETCH_NOTES+=("kernel.org: timed out") ;;
+	*)	source__die_short "$file" "$part" "kernel.org" ;;
+	esac
+	return 1
+}
+
+source__die_short()
+{
+	local file=$1 part=$2 origin=$3 size=0
+
+	disk_is_full "$CACHE_DIR" && die "no space left in $CACHE_DIR" "free some space, or set PBM_CACHE"
+	[[ ! -f $part ]] || size=$(stat -c %s -- "$part")
+	rm -f -- "$part"
+	die_logged "truncated download: $file from $origin ended after $size bytes" \
+		"run it again, or name a source with --source, --git or --mirror"
+}
+
+# shellcheck disable=SC2016 # the $(...) is apt's
+source__pool_uris()
+{
+	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
+}
+
+# Sets POOL_URIS, in apt's order.  A fresh machine may have no lists yet.
+source__load_pool_uris()
+{
+	POOL_URIS=()
+	command -v apt-get > /dev/null || return 0
+	mapfile -t POOL_URIS < <(source__pool_uris)
+	if ((${#POOL_URIS[@]} == 0)) && [[ $OPT_INSTALL = yes ]] && ((EUID == 0)); then
+		run_logged "update the package lists" packages__apt update || :
+		mapfile -t POOL_URIS < <(source__pool_uris)
+	fi
+	((${#POOL_URIS[@]})) ||
+		FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
+}
+
+# apt's own downloader: it knows the proxies and credentials of this machine.
+source__download_pool()
+{
+	local uri=$1 file=$2 part=$3
+
+	STEP_OUTPUT=$part
+	run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
+		-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+		download-file "${uri%/}/pool/main/l/linux/$file" "$part"
+}
+
+source__fetch_pool()
+{
+	local file=$1 part=$2 uri
+
+	source__load_pool_uris
+	for uri in "${POOL_URIS[@]}"; do
+		if source__download_pool "$uri" "$file" "$part"; then
+			source__own_file "$part"
+			return 0
+		fi
+		disk_is_full "$CACHE_DIR" && die "no space left in $CACHE_DIR" "free some space, or set PBM_CACHE"
+		[[ ! -s $part ]] || source__die_short "$file" "$part" "the Debian pool"
+		rm -f -- "$part"
+		FETCH_NOTES+=("the Debian pool: $(grep '^E: Failed' "$LOG_FILE" | tail -n 1 | cut -c 4- || :)")
+	done
+	return 1
+}
+
+# apt answers a file: URI with a symbolic link.
+source__own_file()
+{
+	local target
+
+	[[ -L $1 ]] || return 0
+	target=$(realpath -- "$1")
+	cp --remove-destination -- "$target" "$1"
+}
+
+source__accept_download()
+{
+	local file=$1 part=$2 sum=$3 origin=$4 found size
+
+	found=$(source__sha256 "$part")
+	if [[ $found != "$sum" ]]; then
+		size=$(stat -c %s -- "$part")
+		rm -f -- "$part"
+		die "wrong checksum: $file from $origin ($size bytes) has sha256 $found, the pin of $TAG says $sum" \
+			"run it again; if it stays wrong the file was cut or changed: use --source, --git or --mirror"
+	fi
+	mv -f -- "$part" "$CACHE_DIR/$file" || die "cannot write $CACHE_DIR/$file" "set PBM_CACHE to a directory of yours"
+}
+
+source__fetch_first()
+{
+	local entry origin file sum version part
+
+	for entry in "${PIN_SOURCES[@]}"; do
+		read -r origin file sum version <<< "$entry"
+		part=$CACHE_DIR/$file.part
+		rm -f -- "$part"
+		case $origin in
+		kernel.org)	source__fetch_kernel_org "$file" "$part" || continue ;;
+		debian)		source__fetch_pool "$file" "$part" || continue ;;
+		*)		continue ;;
+		esac
+		source__accept_download "$file" "$part" "$sum" "$origin"
+		source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file ($origin)"
+		return 0
+	done
+	return 1
+}
+
+source__remove_parts()
+{
+	local entry file
+
+	for entry in "${PIN_SOURCES[@]}"; do
+		read -r _ file _ <<< "$entry"
+		rm -f -- "$CACHE_DIR/$file.part"
+	done
+}
+
+source__fetch()
+{
+	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory of yours"
+	take_lock "$CACHE_DIR/.lock" "the cache $CACHE_DIR"
+	on_exit source__remove_parts
+	if ! source__use_cache && ! source__fetch_first; then
+		printf '  tried: %s\n' "${FETCH_NOTES[@]}" >&2
+		die "no source of $TAG: not in the cache, and nothing could be fetched" \
+			"check the network, or name a source with --source, --git or --mirror"
+	fi
+	release_lock
+}
+
+source__choose()
+{
+	local base=$1
+
+	FETCH_NOTES=()
+	if [[ -n $OPT_GIT$OPT_SOURCE ]]; then
+		source__use_named
+	else
+		source__use_base "$base" || source__use_cache || source__use_mirror || source__fetch
+	fi
+}
+
+# --- unpack -------------------------------------------------------------------
+
+source__stream()
+{
+	case $SOURCE_KIND:$SOURCE_PATH in
+	git:*)	git -C "$SOURCE_PATH" archive --prefix=linux/ "${SOURCE_ID#git:}" ;;
+	tree:*)	tar -c -C "${SOURCE_PATH%/*}/" "${SOURCE_EXCLUDES[@]}" -- "${SOURCE_PATH##*/}" ;;
+	*.deb)	dpkg-deb --fsys-tarfile "$SOURCE_PATH" |
+			tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | xz -T 0 -dc ;;
+	*.xz)	xz -T 0 -dc -- "$SOURCE_PATH" ;;
+	*.gz)	gzip -dc -- "$SOURCE_PATH" ;;
+	*.zst)	zstd -dc -- "$SOURCE_PATH" ;;
+	*)	cat -- "$SOURCE_PATH" ;;
+	esac
+}
+
+# perf takes its version from git or from this file; the tree's own Makefile
+# cannot tell it where the tree is cut down.  checkpatch.pl and others look for
+# drivers/ and fs/ before they believe that this is a kernel tree.
+source__complete_tree()
+{
+	local tree=$1
+
+	printf '#define PERF_VERSION "%s"\n' "$SOURCE_VERSION" > "$tree/PERF-VERSION-FILE" &&
+	mkdir -p "$tree/drivers" "$tree/fs"
+}
+
+source__unpack_part()
+{
+	local part=$1
+
+	mkdir -p -- "$part/tree" &&
+	source__stream | tar -x -C "$part/tree" --strip-components=1 --no-same-owner "${SOURCE_EXCLUDES[@]}" &&
+	source__complete_tree "$part/tree" &&
+	printf '%s\n' "id $SOURCE_ID" "kind $SOURCE_KIND" "version $SOURCE_VERSION" "from $SOURCE_FROM" > "$part/source"
+}
+
+source__unpack()
+{
+	local base=$1 part=$1.part version
+
+	rm -rf -- "$part"
+	on_exit rm -rf -- "$part"
+	# shellcheck disable=SC2034 # read by run_logged
+	STEP_OUTPUT=$part
+	if ! run_logged "unpack ${SOURCE_PATH##*/}" source__unpack_part "$part"; then
+		disk_is_full "${base%/*}" && die_logged "no space left in ${base%/*}" "free some space (1.5 GB is enough) or use another --out"
+		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in ${base%/*}"
+	fi
+	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH holds no tools/perf" "name a kernel source"
+	version=$(source__makefile_version "$part/tree/Makefile")
+	[[ $version = "$SOURCE_VERSION" ]] ||
+		die "$SOURCE_PATH unpacks to version $version, expected $SOURCE_VERSION" "correct $PIN_FILE or name another source"
+	rm -rf -- "$base"
+	mv -- "$part" "$base"
+}

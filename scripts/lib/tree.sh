@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The patched tree of an output directory: create it, bring it to another state
+# of the series, and never lose somebody's edits.
+#
+# Usage (after lib/common.sh, lib/series.sh, series__load, source__choose):
+#	tree__is_current	the tree is what the last run left, of the same source
+#				and the same series
+#	tree__check_edits	die if the tree holds edits that are in no patch
+#	tree__patch		apply the series beside the tree; die if it does not
+#	tree__update		bring the tree to that state
+#	tree__reset		forget tree and objects: the base is another one
+#
+# Reads:
+#	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR OUT_DIR	of the output directory
+#	SERIES_* SOURCE_ID TAG
+#
+# How it works.  BASE_DIR/tree is the unpacked source and never changes.  The
+# series is applied by quilt in a scratch directory that holds only the files it
+# touches: a patch that fails leaves the tree as it was.  Then each file whose
+# content differs is put into the tree.  A file whose content stays keeps its
+# mtime, so make rebuilds what depends on the rest, and every step can be done
+# again after an interruption.  In STATE_DIR:
+#
+#	touched		every file that a series ever touched in this tree; grows
+#	patched/	the touched files as the last complete run left them
+#	manifest	path, size and mtime of all files of the tree, then
+#	applied		source and series of that run; written last
+
+TREE_STAMP_FORMAT=1
+
+tree__stamp()
+{
+	printf '%s\n' "format $TREE_STAMP_FORMAT" "source $SOURCE_ID" "series $SERIES_ID"
+}
+
+tree__has_stamp()
+{
+	[[ -f $STATE_DIR/applied && -d $TREE_DIR ]]
+}
+
+tree__manifest()
+{
+	(cd "$TREE_DIR" && find . -path ./.pc -prune -o \( -type f -o -type l \) -printf '%P\t%s\t%T@\n' | sort)
+}
+
+# Files that were changed, removed or added since the manifest was written.
+tree__changed_files()
+{
+	comm -3 "$STATE_DIR/manifest" <(tree__manifest) | sed 's/^\t//' | cut -f 1 | sort -u
+}
+
+tree__is_current()
+{
+	tree__has_stamp || return 1
+	[[ $(tree__stamp) = "$(< "$STATE_DIR/applied")" ]] || return 1
+	cmp -s "$STATE_DIR/manifest" <(tree__manifest)
+}
+
+# Same content, or missing on both sides.
+tree__same()
+{
+	if [[ -e $1 || -L $1 ]]; then
+		cmp -s -- "$1" "$2"
+	else
+		[[ ! -e $2 ]]
+	fi
+}
+
+tree__is_touched()
+{
+	grep -qxF -e "$1" -- "$STATE_DIR/touched"
+}
+
+# Where to find the file as the last complete run left it.
+tree__stamped_path()
+{
+	if tree__is_touched "$1"; then
+		printf '%s\n' "$STATE_DIR/patched/$1"
+	else
+		printf '%s\n' "$BASE_DIR/tree/$1"
+	fi
+}
+
+tree__is_wanted_now()
+{
+	[[ -d $SCRATCH_DIR ]] && grep -qxF -e "$1" -- "$STATE_DIR/touched.now"
+}
+
+# Nothing is lost with a file that is as we left it, that the series yields just
+# so (the developer refreshed), or that is none of ours.
+tree__is_edited()
+{
+	local file=$1
+
+	tree__same "$TREE_DIR/$file" "$(tree__stamped_path "$file")" && return 1
+	if tree__is_wanted_now "$file"; then
+		! tree__same "$TREE_DIR/$file" "$SCRATCH_DIR/$file"
+	else
+		grep -qxF -e "$file" <(cut -f 1 "$STATE_DIR/manifest")
+	fi
+}
+
+# A half-done run leaves no stamp, and there is nothing to lose then.
+tree__check_edits()
+{
+	local file edited=()
+
+	tree__has_stamp || return 0
+	while read -r file; do
+		tree__is_edited "$file" || continue
+		edited+=("$file")
+	done < <(tree__changed_files)
+	((${#edited[@]})) || return 0
+	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
+	die "$TREE_DIR has ${#edited[@]} edited files that are in no patch of the series" \
+		"keep the edits: cd $TREE_DIR && quilt push -a; quilt refresh -p ab --no-timestamps --no-index" \
+		"or throw them away: run again with --clean"
+}
+
+# --- apply --------------------------------------------------------------------
+
+tree__quilt()
+{
+	(cd "$SCRATCH_DIR" && QUILT_PATCHES=$SERIES_DIR quilt --quiltrc - "$@")
+}
+
+tree__fill_scratch()
+{
+	local file
+
+	rm -rf -- "$SCRATCH_DIR" &&
+		mkdir -p -- "$SCRATCH_DIR" &&
+		series__touched > "$STATE_DIR/touched.now" || return
+	while read -r file; do
+		[[ -e $BASE_DIR/tree/$file ]] || continue
+		mkdir -p -- "$SCRATCH_DIR/$(dirname -- "$file")" &&
+			cp -p -- "$BASE_DIR/tree/$file" "$SCRATCH_DIR/$file" || return
+	done < "$STATE_DIR/touched.now"
+}
+
+tree__push()
+{
+	tree__quilt init &&
+	tree__quilt push -a --fuzz=0
+}
+
+# What quilt and patch printed, as "PATCH: FILE: WHAT" for the lines that match.
+tree__read_push()
+{
+	local pattern=$1
+
+	awk -v pattern="$pattern" '
+		/^Applying patch / { patch = $3; sub(/.*\//, "", patch); file = "" }
+		/^(patching|checking) file / { file = $3 }
+		$0 ~ pattern { print patch ": " (file == "" ? "" : file ": ") $0 }' "$LOG_FILE"
+}
+
+tree__die_push()
+{
+	local first
+
+	disk_is_full "$OUT_DIR" && die_logged "no space left in $OUT_DIR" "free some space or use another --out"
+	tree__read_push 'FAILED at|^can.t find file|malformed|previously applied|already exists|not empty' |
+		sed 's/^/  /' >&2
+	first=$(tree__read_push 'FAILED at|^can.t find file|malformed|does not apply' | sed -n 1p)
+	die_logged "the series does not apply: ${first:-see the log}" \
+		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
+		"$PROGRAM --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
+}
+
+tree__patch()
+{
+	local line
+
+	on_exit rm -rf -- "$SCRATCH_DIR"
+	tree__fill_scratch || tree__die_write
+	((${#SERIES_PATCHES[@]})) || return 0
+	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push || tree__die_push
+	while read -r line; do
+		warn "$line: refresh the patch"
+	done < <(tree__read_push '^Hunk .*(offset|fuzz) ')
+}
+
+# --- bring the tree there -----------------------------------------------------
+
+tree__reset()
+{
+	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
+	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/manifest" "$STATE_DIR/touched"
+}
+
+tree__create()
+{
+	rm -rf -- "$TREE_DIR.part"
+	on_exit rm -rf -- "$TREE_DIR.part"
+	run_logged "copy the tree" cp -a --reflink=auto -- "$BASE_DIR/tree" "$TREE_DIR.part" ||
+		tree__die_write
+	mv -- "$TREE_DIR.part" "$TREE_DIR"
+}
+
+tree__die_write()
+{
+	disk_is_full "$OUT_DIR" && die "no space left in $OUT_DIR" "free some space or use another --out"
+	die "cannot write $TREE_DIR" "check its owner and mode, and $LOG_FILE"
+}
+
+# The wanted state of a file: from the scratch directory if the series touches
+# it, otherwise from the base.
+tree__wanted_path()
+{
+	if tree__is_wanted_now "$1"; then
+		printf '%s\n' "$SCRATCH_DIR/$1"
+	else
+		printf '%s\n' "$BASE_DIR/tree/$1"
+	fi
+}
+
+# New content gets a new mtime, even where an old state comes back: make has
+# built objects from the state between.
+tree__put_file()
+{
+	local file=$1 wanted
+
+	wanted=$(tree__wanted_path "$file")
+	if tree__same "$TREE_DIR/$file" "$wanted"; then
+		tree__put_mode "$TREE_DIR/$file" "$wanted"
+	elif [[ -e $wanted ]]; then
+		mkdir -p -- "$(dirname -- "$TREE_DIR/$file")" &&
+			cp -- "$wanted" "$TREE_DIR/$file.part" &&
+			chmod --reference="$wanted" -- "$TREE_DIR/$file.part" &&
+			mv -f -- "$TREE_DIR/$file.part" "$TREE_DIR/$file" &&
+			PUT_COUNT=$((PUT_COUNT + 1))
+	else
+		rm -f -- "$TREE_DIR/$file" && PUT_COUNT=$((PUT_COUNT + 1))
+	fi
+}
+
+tree__put_mode()
+{
+	[[ ! -e $2 ]] || chmod --reference="$2" -- "$1"
+}
+
+tree__put_files()
+{
+	local file
+
+	PUT_COUNT=0
+	while read -r file; do
+		tree__put_file "$file" || tree__die_write
+	done < "$STATE_DIR/touched"
+}
+
+tree__note_touched()
+{
+	touch "$STATE_DIR/touched" &&
+		sort -u "$STATE_DIR/touched" "$STATE_DIR/touched.now" > "$STATE_DIR/touched.part" &&
+		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
+}
+
+# quilt's own notes, so that push, pop and refresh work in the tree.
+tree__put_quilt()
+{
+	rm -rf -- "$TREE_DIR/.pc" || return
+	[[ ! -d $SCRATCH_DIR/.pc ]] || mv -- "$SCRATCH_DIR/.pc" "$TREE_DIR/.pc"
+}
+
+tree__note_patched()
+{
+	local file
+
+	rm -rf -- "$STATE_DIR/patched" && mkdir -p -- "$STATE_DIR/patched" || return
+	while read -r file; do
+		[[ -e $TREE_DIR/$file ]] || continue
+		mkdir -p -- "$STATE_DIR/patched/$(dirname -- "$file")" &&
+			cp -- "$TREE_DIR/$file" "$STATE_DIR/patched/$file" || return
+	done < "$STATE_DIR/touched"
+}
+
+tree__write_stamp()
+{
+	tree__note_patched &&
+		tree__manifest > "$STATE_DIR/manifest" &&
+		tree__stamp > "$STATE_DIR/applied.part" &&
+		mv -f -- "$STATE_DIR/applied.part" "$STATE_DIR/applied"
+}
+
+tree__update()
+{
+	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
+	[[ -d $TREE_DIR ]] || tree__create
+	tree__note_touched || tree__die_write
+	tree__put_files
+	tree__put_quilt || tree__die_write
+	tree__write_stamp || tree__die_write
+	msg "tree: $PUT_COUNT files changed"
+}

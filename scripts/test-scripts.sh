@@ -1,0 +1,764 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of apply-and-build.sh: its errors, its repairs and what it leaves alone.
+# No perf is built: a "kernel" of a few files with a Makefile that copies stands
+# in, packages and network are stubs in PATH.  Takes about a minute.
+#
+#	scripts/test-scripts.sh			all of them
+#	scripts/test-scripts.sh edit kill	those whose name has one of the words
+#
+# Prints KTAP.  Exit status: 0 passed, 1 a test failed, 2 could not run.
+
+set -uo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+TOP=$(mktemp -d "${TMPDIR:-/tmp}/pbm-test.XXXXXX") || exit 2
+REAL_PATH=$PATH
+
+case ${1:-} in
+-h|--help)
+	sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
+	exit 0 ;;
+esac
+
+cleanup()
+{
+	mountpoint -q "$TOP/disk" && umount "$TOP/disk"
+	rm -rf -- "$TOP"
+}
+trap cleanup EXIT
+trap 'exit 2' INT TERM
+
+# --- fixtures -----------------------------------------------------------------
+
+make_kernel()
+{
+	local dir=$1 sublevel=$2 i
+
+	mkdir -p "$dir/tools/perf" "$dir/drivers/net"
+	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
+	for i in a b c evsel; do
+		printf "$i %s\n" 1 2 3 4 5 6 7 8 9 > "$dir/tools/perf/$i.c"
+	done
+	head -c 1500000 /dev/urandom > "$dir/tools/perf/blob"
+	echo big > "$dir/drivers/net/big.c"
+	cat > "$dir/tools/perf/Makefile" <<-'END'
+	.RECIPEPREFIX := >
+	OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard *.c))
+	$(O)/perf: $(OBJS)
+	> { echo '#!/bin/sh'; echo 'echo perf version 0.1; [ $$# -gt 1 ] || exit 0'; \
+		  for m in $${STUB_FEATURES-HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_BPF_SKEL HAVE_LIBTRACEEVENT}; do \
+			echo "echo 'x: [ on  ]  # $$m'"; done; } > $@
+	> chmod +x $@
+	$(O)/%.o: %.c
+	> ! grep ERROR $<
+	> cp $< $@; echo $< >> $(O)/compiled
+	END
+}
+
+pack_kernel()
+{
+	local name=$1 archive=$2
+
+	tar -C "$TOP/fixture" -cJf "$archive" "$name"
+}
+
+make_deb()
+{
+	local dir=$TOP/fixture/deb
+
+	mkdir -p "$dir/DEBIAN" "$dir/usr/src"
+	cp "$TOP/fixture/linux-0.1.3.tar.xz" "$dir/usr/src/linux-source-0.1.tar.xz"
+	printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@y>\nDescription: x\n' > "$dir/DEBIAN/control"
+	dpkg-deb -b "$dir" "$TOP/fixture/linux-source-0.1_1_all.deb" > /dev/null
+}
+
+print_sum()
+{
+	sha256sum "$1" | cut -d ' ' -f 1
+}
+
+make_pin()
+{
+	cat > "$TOP/pins/v0.1" <<-END
+	# comment
+	version	0.1.0
+	commit	$(git -C "$TOP/fixture/linux-0.1" rev-parse v0.1)
+	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TOP/fixture/linux-0.1.tar.xz")	0.1.0
+	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TOP/fixture/linux-source-0.1_1_all.deb")	0.1.3
+	source	mirror	linux-0.1.3-perf.tar.xz	$(print_sum "$TOP/fixture/linux-0.1.3.tar.xz")	0.1.3
+	differs	0.1.3	tools/perf/evsel.c
+	END
+}
+
+make_git()
+{
+	local git=(git -C "$TOP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
+
+	"${git[@]}" init -q
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m x
+	"${git[@]}" tag v0.1
+}
+
+# A stub runs the real command, unless it is told to hang there.
+make_stub()
+{
+	cat > "$TOP/stubs/$1" <<-END
+	#!/bin/bash
+	[[ \${STUB_HANG:-} != $1 ]] || { echo \$\$ > "$TOP/hanging"; exec sleep 60; }
+	echo "\$*" >> "$TOP/calls.$1"
+	PATH=$REAL_PATH exec $1 "\$@"
+	END
+}
+
+make_stubs()
+{
+	local name
+
+	for name in xz quilt chmod make; do
+		make_stub "$name"
+	done
+	cat > "$TOP/stubs/dpkg-query" <<-'END'
+	#!/bin/bash
+	for p; do
+		[[ " ${STUB_MISSING:-} " = *" $p "* ]] || echo "installed $p"
+	done
+	END
+	cat > "$TOP/stubs/curl" <<-'END'
+	#!/bin/bash
+	while [[ $# -gt 0 ]]; do
+		[[ $1 != --output ]] || part=$2
+		shift
+	done
+	[[ -z ${STUB_CURL_FILE:-} ]] || cp "$STUB_CURL_FILE" "$part"
+	[[ ${STUB_CURL_STATUS:-0} = 0 ]] || echo "curl: ($STUB_CURL_STATUS) stub"
+	exit "${STUB_CURL_STATUS:-0}"
+	END
+	cat > "$TOP/stubs/apt-get" <<-END
+	#!/bin/bash
+	echo "\$*" >> "$TOP/calls.apt-get"
+	if [[ \$1 = indextargets ]]; then
+		echo "\${STUB_POOL:-file:$TOP/nowhere}"
+	fi
+	END
+	chmod +x "$TOP"/stubs/*
+}
+
+make_fixtures()
+{
+	local pool=$TOP/pool/pool/main/l/linux
+
+	mkdir -p "$TOP"/{fixture,pins,stubs,mirror,disk} "$pool"
+	make_kernel "$TOP/fixture/linux-0.1" 0
+	make_kernel "$TOP/fixture/linux-0.1.3" 3
+	pack_kernel linux-0.1 "$TOP/fixture/linux-0.1.tar.xz"
+	pack_kernel linux-0.1.3 "$TOP/fixture/linux-0.1.3.tar.xz"
+	make_git
+	make_deb
+	cp "$TOP/fixture/linux-0.1.3.tar.xz" "$TOP/mirror/linux-0.1.3-perf.tar.xz"
+	cp "$TOP/fixture/linux-source-0.1_1_all.deb" "$pool/"
+	make_pin
+	make_stubs
+}
+
+# A patch that turns line NUMBER of a file into TEXT.
+write_patch()
+{
+	local name=$1 file=$2 number=$3 text=$4 base=$TOP/fixture/linux-0.1/tools/perf/$2
+
+	mkdir -p "$PATCHES"
+	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
+	diff -u --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
+		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
+	grep -qxF "$name" "$PATCHES/series" 2>/dev/null || echo "$name" >> "$PATCHES/series"
+}
+
+# Every test starts with these: an empty output, a cache with the tag's own
+# tarball, a series of two patches.
+start_test()
+{
+	rm -rf -- "$TOP/t" "$TOP"/calls.* "$TOP/hanging"
+	PINS=$TOP/pins OUT=$TOP/t/out CACHE=$TOP/t/cache PATCHES=$TOP/t/patches
+	mkdir -p "$CACHE"
+	cp "$TOP/fixture/linux-0.1.tar.xz" "$CACHE/"
+	write_patch 0001-a.patch a.c 2 'a two'
+	write_patch 0002-b.patch b.c 2 'b two'
+}
+
+call_script()
+{
+	exec env PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
+		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/apply-and-build.sh" --out "$OUT" "$@"
+}
+
+# --- assertions: the first that fails ends the test ----------------------------
+
+# expect STATUS [ARGUMENT...]: runs the script, keeps what it prints in $PRINTED.
+expect()
+{
+	local wanted=$1 status=0
+
+	shift
+	PRINTED=$(call_script "$@" 2>&1) || status=$?
+	printf '%s\n' "--- $* ($status)" "$PRINTED"
+	((status == wanted)) || fail "status $status, not $wanted"
+}
+
+fail()
+{
+	printf 'FAILED: %s\n' "$1"
+	exit 1
+}
+
+printed()
+{
+	[[ $PRINTED = *"$1"* ]] || fail "not printed: $1"
+}
+
+holds()
+{
+	grep -q -- "$2" "$1" || fail "$1 does not hold: $2"
+}
+
+absent()
+{
+	[[ ! -e $1 ]] || fail "$1 is there"
+}
+
+# Nothing half-done: no .part anywhere, no tree and no perf that look done.
+left_nothing()
+{
+	local parts
+
+	parts=$(find "$TOP/t" -name '*.part*')
+	[[ -z $parts ]] || fail "left: $parts"
+	absent "$OUT/linux"
+	absent "$OUT/perf"
+}
+
+compiled()
+{
+	sort "$OUT/build/compiled" | paste -s -d ' '
+}
+
+start_hanging()
+{
+	local tries=0
+
+	STUB_HANG=$1
+	export STUB_HANG
+	set -m
+	call_script v0.1 > "$TOP/t/hanging.log" 2>&1 &
+	HANGING=$!
+	set +m
+	unset STUB_HANG
+	until [[ -s $TOP/hanging ]]; do
+		sleep 0.1
+		((++tries < 200)) || fail "$1 was never called"
+	done
+}
+
+# All of the script, also the step that has a process group of its own.
+kill_hanging()
+{
+	kill -9 -- "-$HANGING"
+	kill -9 "$(< "$TOP/hanging")"
+	wait
+}
+
+# --- tests --------------------------------------------------------------------
+
+test_help()
+{
+	expect 0 --help
+	printed "usage: "
+	printed "v0.1"
+}
+
+test_unknown_option()
+{
+	expect 2 --frobnicate v0.1
+	printed "frobnicate"
+	absent "$OUT"
+}
+
+test_impossible_options()
+{
+	expect 2 --git /x --source /y v0.1
+	printed "exclude each other"
+	expect 2 --jobs 0 v0.1
+	expect 2 --source
+	expect 2
+	expect 2 v0.1 v0.2
+	absent "$OUT"
+}
+
+test_unknown_tag()
+{
+	expect 2 v9.9
+	printed "unknown tag 'v9.9'"
+	printed "use one of: v0.1"
+	absent "$OUT"
+}
+
+test_full_run()
+{
+	expect 0 v0.1
+	[[ $(tail -n 2 <<< "$PRINTED") = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "the last lines"
+	holds "$OUT/linux/tools/perf/a.c" "a two"
+	absent "$OUT/linux/drivers/net"
+	[[ $(compiled) = "a.c b.c c.c evsel.c" ]] || fail "compiled $(compiled)"
+	(cd "$OUT/linux" && quilt --quiltrc - pop -a && quilt --quiltrc - push -a) || fail "quilt in the tree"
+}
+
+test_quiet_prints_two_lines()
+{
+	expect 0 --quiet v0.1
+	[[ $PRINTED = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "more than two lines"
+}
+
+test_unchanged_rerun_does_nothing()
+{
+	local start
+
+	expect 0 v0.1
+	rm -f "$TOP"/calls.*
+	start=$(date +%s%N)
+	expect 0 v0.1
+	(($(date +%s%N) - start < 3000000000)) || fail "took over 3 s"
+	absent "$TOP/calls.make"
+	absent "$TOP/calls.quilt"
+	absent "$TOP/calls.xz"
+}
+
+test_changed_patch_rebuilds_only_its_files()
+{
+	local before
+
+	expect 0 v0.1
+	before=$(stat -c %Y.%y "$OUT/linux/tools/perf/a.c")
+	: > "$OUT/build/compiled"
+	write_patch 0002-b.patch b.c 3 'b three'
+	expect 0 v0.1
+	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
+	[[ $(stat -c %Y.%y "$OUT/linux/tools/perf/a.c") = "$before" ]] || fail "the mtime of a.c"
+	holds "$OUT/linux/tools/perf/b.c" "b three"
+	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still in"
+}
+
+test_removed_patch_rebuilds_its_files()
+{
+	expect 0 v0.1
+	: > "$OUT/build/compiled"
+	echo 0001-a.patch > "$PATCHES/series"
+	expect 0 v0.1
+	printed "0002-b.patch is not in the series"
+	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
+	holds "$OUT/build/b.o" "b 2"
+}
+
+test_patch_adds_and_deletes_files()
+{
+	expect 0 v0.1
+	{ echo; diff -u --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
+	  diff -u --label a/tools/perf/c.c --label /dev/null "$TOP/fixture/linux-0.1/tools/perf/c.c" /dev/null
+	} > "$PATCHES/0003-c.patch"
+	echo 0003-c.patch >> "$PATCHES/series"
+	expect 0 v0.1
+	absent "$OUT/linux/tools/perf/c.c"
+	holds "$OUT/linux/tools/perf/new.c" new
+	sed -i /0003/d "$PATCHES/series"
+	expect 0 v0.1
+	absent "$OUT/linux/tools/perf/new.c"
+	holds "$OUT/linux/tools/perf/c.c" "c 1"
+}
+
+test_patch_that_does_not_apply()
+{
+	write_patch 0003-c.patch c.c 5 'c five'
+	sed -i 's/^ c 2/ c two/' "$PATCHES/0003-c.patch"
+	expect 2 v0.1
+	printed "0003-c.patch: tools/perf/c.c: Hunk #1 FAILED"
+	left_nothing
+	write_patch 0003-c.patch c.c 5 'c five'
+	expect 0 v0.1
+}
+
+test_failed_patch_leaves_the_old_tree()
+{
+	expect 0 v0.1
+	sed -i 's/^ b 3/ b drei/' "$PATCHES/0002-b.patch"
+	expect 2 v0.1
+	holds "$OUT/linux/tools/perf/b.c" "b two"
+	[[ -x $OUT/perf ]] || fail "the perf of the old tree is gone"
+}
+
+test_patch_with_offset_is_reported()
+{
+	write_patch 0003-c.patch c.c 9 'c nine'
+	sed -i 's/^@@ -6,4 +6,4/@@ -5,4 +5,4/' "$PATCHES/0003-c.patch"
+	expect 0 v0.1
+	printed "0003-c.patch: tools/perf/c.c: Hunk #1 succeeded at 6 (offset 1 line)"
+}
+
+test_series_without_file()
+{
+	echo 0009-none.patch >> "$PATCHES/series"
+	expect 2 v0.1
+	printed "names 0009-none.patch, which is not there"
+	left_nothing
+}
+
+test_missing_and_empty_series()
+{
+	echo "# nothing" > "$PATCHES/series"
+	expect 2 v0.1
+	printed "--no-patches"
+	rm "$PATCHES/series"
+	expect 2 v0.1
+	printed "--no-patches"
+	left_nothing
+	expect 0 --no-patches v0.1
+	holds "$OUT/linux/tools/perf/a.c" "a 2"
+}
+
+test_standin_is_said_and_guarded()
+{
+	rm "$CACHE"/*
+	expect 0 --mirror "$TOP/mirror" v0.1
+	printed "0.1.3, a stand-in for v0.1"
+	write_patch 0003-e.patch evsel.c 2 'e two'
+	expect 2 --mirror "$TOP/mirror" v0.1
+	printed "0003-e.patch touches tools/perf/evsel.c, in which the stand-in 0.1.3 differs"
+	expect 2 --clean --mirror "$TOP/mirror" v0.1
+	left_nothing
+	expect 0 --git "$TOP/fixture/linux-0.1" v0.1
+}
+
+test_wrong_checksum_in_mirror()
+{
+	rm "$CACHE"/*
+	mkdir "$TOP/t/mirror"
+	echo wrong > "$TOP/t/mirror/linux-0.1.tar.xz"
+	expect 2 --mirror "$TOP/t/mirror" v0.1
+	printed "wrong checksum"
+	left_nothing
+}
+
+test_wrong_checksum_of_download()
+{
+	rm "$CACHE"/*
+	echo wrong > "$TOP/t/wrong"
+	STUB_CURL_FILE=$TOP/t/wrong expect 2 v0.1
+	printed "wrong checksum: linux-0.1.tar.xz from kernel.org"
+	left_nothing
+	absent "$CACHE/linux-0.1.tar.xz"
+}
+
+test_truncated_download()
+{
+	rm "$CACHE"/*
+	head -c 1000 "$TOP/fixture/linux-0.1.tar.xz" > "$TOP/t/short"
+	STUB_CURL_FILE=$TOP/t/short STUB_CURL_STATUS=18 expect 2 v0.1
+	printed "truncated download: linux-0.1.tar.xz from kernel.org ended after 1000 bytes"
+	left_nothing
+	STUB_CURL_FILE=$TOP/fixture/linux-0.1.tar.xz expect 0 v0.1
+}
+
+test_truncated_cache_is_fetched_again()
+{
+	truncate -s 1000 "$CACHE/linux-0.1.tar.xz"
+	STUB_CURL_FILE=$TOP/fixture/linux-0.1.tar.xz expect 0 v0.1
+	printed "has not the pinned sha256"
+}
+
+test_damaged_archive_is_refused()
+{
+	local sum
+
+	truncate -s -30000 "$CACHE/linux-0.1.tar.xz"
+	sum=$(print_sum "$CACHE/linux-0.1.tar.xz")
+	cp -r "$TOP/pins" "$TOP/t/pins"
+	sed -i "s/\(linux-0.1.tar.xz\t\)[0-9a-f]*/\1$sum/" "$TOP/t/pins/v0.1"
+	PINS=$TOP/t/pins
+	expect 2 v0.1
+	printed "cannot unpack"
+	left_nothing
+	absent "$OUT/.base"
+}
+
+test_debian_pool_is_the_last_source()
+{
+	rm "$CACHE"/*
+	STUB_CURL_STATUS=6 STUB_POOL=file:$TOP/pool expect 0 v0.1
+	printed "linux-source-0.1_1_all.deb (debian)"
+	printed "stand-in"
+	[[ -f $CACHE/linux-source-0.1_1_all.deb && ! -L $CACHE/linux-source-0.1_1_all.deb ]] || fail "not in the cache"
+}
+
+test_no_network()
+{
+	rm "$CACHE"/*
+	STUB_CURL_STATUS=6 expect 2 v0.1
+	printed "kernel.org: curl: (6)"
+	printed "the Debian pool: "
+	printed "check the network"
+	left_nothing
+}
+
+test_git_tree()
+{
+	rm "$CACHE"/*
+	expect 0 --git "$TOP/fixture/linux-0.1" v0.1
+	git -C "$TOP/fixture/linux-0.1" -c user.name=x -c user.email=x@y commit -q --allow-empty -m y
+	git -C "$TOP/fixture/linux-0.1" tag -f v0.1 > /dev/null
+	expect 2 --clean --git "$TOP/fixture/linux-0.1" v0.1
+	git -C "$TOP/fixture/linux-0.1" tag -f v0.1 HEAD^ > /dev/null
+	printed "the pin says"
+	left_nothing
+}
+
+test_source_tree_and_tarball()
+{
+	rm "$CACHE"/*
+	expect 0 --source "$TOP/fixture/linux-0.1" v0.1
+	expect 0 --source "$TOP/fixture/linux-0.1.tar.xz" v0.1
+	make_kernel "$TOP/t/linux-0.1" 7
+	expect 2 --source "$TOP/t/linux-0.1" v0.1
+	printed "is version 0.1.7, not 0.1.0"
+	expect 2 --source "$TOP/none" v0.1
+}
+
+test_missing_package_is_named()
+{
+	STUB_MISSING="clang flex" expect 2 --no-install v0.1
+	printed "apt-get install --no-install-recommends clang flex"
+	left_nothing
+	absent "$TOP/calls.apt-get"
+	((EUID != 0)) || STUB_MISSING="clang flex" expect 0 v0.1
+	((EUID != 0)) || holds "$TOP/calls.apt-get" "install --no-install-recommends -- clang flex"
+}
+
+test_perf_without_bpf_is_refused()
+{
+	STUB_FEATURES="HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_LIBTRACEEVENT" expect 2 v0.1
+	printed "built without: bpf_skeletons"
+	printed "clang"
+	absent "$OUT/perf"
+}
+
+test_build_error_shows_the_log()
+{
+	write_patch 0002-b.patch b.c 2 'ERROR'
+	expect 2 v0.1
+	printed "  | "
+	printed "full log: $OUT/apply-and-build.log"
+	absent "$OUT/perf"
+	write_patch 0002-b.patch b.c 2 'b two'
+	expect 0 v0.1
+}
+
+test_edited_tree_is_refused()
+{
+	expect 0 v0.1
+	echo edit >> "$OUT/linux/tools/perf/c.c"
+	expect 2 v0.1
+	printed "edited: tools/perf/c.c"
+	printed "quilt refresh"
+	holds "$OUT/linux/tools/perf/c.c" edit
+	expect 2 --no-patches v0.1
+	holds "$OUT/linux/tools/perf/c.c" edit
+	expect 0 --clean v0.1
+	! grep -q edit "$OUT/linux/tools/perf/c.c" || fail "--clean left the edit"
+}
+
+test_edited_tree_is_refused_for_another_source()
+{
+	expect 0 v0.1
+	rm "$OUT/linux/tools/perf/c.c"
+	expect 2 --source "$TOP/fixture/linux-0.1" v0.1
+	printed "edited: tools/perf/c.c"
+}
+
+test_popped_patch_is_refused()
+{
+	expect 0 v0.1
+	(cd "$OUT/linux" && quilt --quiltrc - pop) || fail pop
+	expect 2 v0.1
+	printed "edited: tools/perf/b.c"
+	(cd "$OUT/linux" && quilt --quiltrc - push) || fail push
+	expect 0 v0.1
+}
+
+test_refreshed_edit_is_taken()
+{
+	expect 0 v0.1
+	: > "$OUT/build/compiled"
+	(cd "$OUT/linux" && quilt --quiltrc - add tools/perf/c.c && echo edit >> tools/perf/c.c &&
+		quilt --quiltrc - refresh -p ab --no-timestamps --no-index) || fail refresh
+	expect 0 v0.1
+	[[ $(compiled) = c.c ]] || fail "compiled $(compiled)"
+	holds "$OUT/linux/tools/perf/c.c" edit
+}
+
+test_foreign_directory_is_left_alone()
+{
+	mkdir -p "$OUT/linux"
+	echo mine > "$OUT/linux/file"
+	expect 2 --clean v0.1
+	holds "$OUT/linux/file" mine
+}
+
+test_kill_in_unpack_is_repaired()
+{
+	start_hanging xz
+	kill_hanging
+	absent "$OUT/linux"
+	expect 0 v0.1
+	absent "$OUT/.base.part"
+}
+
+test_kill_in_patch_is_repaired()
+{
+	start_hanging quilt
+	kill_hanging
+	absent "$OUT/linux"
+	expect 0 v0.1
+	absent "$OUT/.scratch"
+}
+
+test_kill_in_update_is_repaired()
+{
+	expect 0 v0.1
+	write_patch 0001-a.patch a.c 4 'a four'
+	write_patch 0002-b.patch b.c 4 'b four'
+	start_hanging chmod
+	kill_hanging
+	absent "$OUT/perf"
+	: > "$OUT/build/compiled"
+	expect 0 v0.1
+	[[ $(compiled) = "a.c b.c" ]] || fail "compiled $(compiled)"
+	holds "$OUT/linux/tools/perf/a.c" "a four"
+	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
+}
+
+test_kill_in_build_is_repaired()
+{
+	start_hanging make
+	kill_hanging
+	absent "$OUT/perf"
+	expect 0 v0.1
+	printed "cut off"
+}
+
+test_interrupt_cleans_up()
+{
+	start_hanging xz
+	kill -INT -- "-$HANGING"
+	wait "$HANGING"
+	[[ $? -eq 130 ]] || fail "not ended by SIGINT"
+	left_nothing
+	expect 0 v0.1
+}
+
+test_terminate_alone_ends_the_step()
+{
+	start_hanging make
+	kill -TERM "$HANGING"
+	wait "$HANGING"
+	[[ $? -eq 143 ]] || fail "not ended by SIGTERM"
+	! kill -0 "$(< "$TOP/hanging")" 2>/dev/null || fail "make still runs"
+	expect 0 v0.1
+}
+
+test_second_run_waits()
+{
+	local tries=0
+
+	start_hanging quilt
+	call_script v0.1 > "$TOP/t/second.log" 2>&1 &
+	until grep -q "waiting: another run (pid $HANGING) works on $OUT" "$TOP/t/second.log"; do
+		sleep 0.1
+		((++tries < 100)) || fail "the second run does not say that it waits"
+	done
+	kill -TERM "$HANGING"
+	wait "$!" || fail "the second run failed"
+	holds "$TOP/t/second.log" "perf version 0.1"
+}
+
+test_full_disk_is_repaired()
+{
+	((EUID == 0)) && mount -t tmpfs -o size=1m none "$TOP/disk" || exit 4
+	OUT=$TOP/disk/out
+	expect 2 v0.1
+	printed "no space left"
+	absent "$OUT/.base"
+	mount -o remount,size=2m "$TOP/disk"
+	expect 2 v0.1
+	printed "no space left"
+	absent "$OUT/perf"
+	mount -o remount,size=40m "$TOP/disk"
+	expect 0 v0.1
+	umount "$TOP/disk"
+}
+
+# --- run ----------------------------------------------------------------------
+
+list_tests()
+{
+	local name word
+
+	for name in $(declare -F | sed -n 's/^declare -f test_//p'); do
+		(($#)) || echo "$name"
+		for word; do
+			[[ $name != *"$word"* ]] || { echo "$name"; break; }
+		done
+	done
+}
+
+# A test runs in a shell of its own: exit 0 passed, 4 skipped, others failed.
+run_test()
+{
+	local number=$1 name=$2 status=0
+
+	( start_test; "test_$name"; exit 0 ) > "$TOP/test.log" 2>&1 || status=$?
+	case $status in
+	0)	echo "ok $number $name" ;;
+	4)	echo "ok $number $name # SKIP needs root and mount"
+		SKIPPED=$((SKIPPED + 1)) ;;
+	*)	sed 's/^/# /' "$TOP/test.log"
+		echo "not ok $number $name"
+		FAILED=$((FAILED + 1)) ;;
+	esac
+	if mountpoint -q "$TOP/disk"; then
+		umount "$TOP/disk"
+	fi
+}
+
+run_tests()
+{
+	local name number=0
+
+	echo "KTAP version 1"
+	echo "1..$#"
+	for name; do
+		run_test $((++number)) "$name"
+	done
+	echo "# Totals: pass:$((number - FAILED - SKIPPED)) fail:$FAILED skip:$SKIPPED"
+}
+
+FAILED=0 SKIPPED=0
+make_fixtures > "$TOP/fixtures.log" 2>&1 || {
+	cat "$TOP/fixtures.log" >&2
+	echo "test-scripts.sh: error: cannot make the fixtures in $TOP" >&2
+	exit 2
+}
+mapfile -t TESTS < <(list_tests "$@")
+if ((${#TESTS[@]} == 0)); then
+	echo "test-scripts.sh: error: no test matches '$*'" >&2
+	exit 2
+fi
+run_tests "${TESTS[@]}"
+((FAILED == 0))
