@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programs and maps whose BTF no C compiler at hand writes: built by hand,
+ * loaded, and held until standard input ends (as hold.c does).
+ *
+ *   built types      enum64, signed and narrow enums, bit-fields of before 2018, ...
+ *   built maps       several maps, some of which do not qualify, with equal keys
+ *   built no-btf     a program without BTF, its map has BTF
+ *   built bare       neither the program nor its map has BTF
+ *   built want types the expected values, as values.py reads them in progs/
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/filter.h>
+
+#define PREFIX "bpf_metadata_"
+#define MAX_VARS 64
+#define MAX_MAPS 8
+
+struct var {
+	const char *key;
+	int type;
+	int size;
+	uint64_t data[2];
+	const char *want;
+	const char *bpftool;	/* NULL: the same */
+};
+
+struct section {
+	struct btf *btf;
+	const char *name;	/* of the DATASEC */
+	struct var vars[MAX_VARS];
+	int nr_vars;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "built: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int checked(int ret, const char *what)
+{
+	if (ret < 0) {
+		errno = -ret;
+		die(what);
+	}
+	return ret;
+}
+
+static void section__init(struct section *sec, const char *name)
+{
+	memset(sec, 0, sizeof(*sec));
+	sec->name = name;
+	sec->btf = btf__new_empty();
+	if (!sec->btf)
+		die("btf__new_empty");
+}
+
+static void section__add(struct section *sec, int type, int size, const char *key,
+			 uint64_t data, const char *want, const char *bpftool)
+{
+	struct var *var = &sec->vars[sec->nr_vars++];
+
+	if (sec->nr_vars > MAX_VARS) {
+		errno = E2BIG;
+		die(key);
+	}
+	*var = (struct var) {
+		.key = key, .type = type, .size = size, .data = { data },
+		.want = want, .bpftool = bpftool,
+	};
+}
+
+/* Add the variables and the DATASEC; returns its type id. */
+static int section__finish(struct section *sec, char *value, int *value_size)
+{
+	int ids[MAX_VARS];
+	int offset = 0;
+	int id;
+
+	for (int i = 0; i < sec->nr_vars; i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), PREFIX "%s", sec->vars[i].key);
+		ids[i] = checked(btf__add_var(sec->btf, name, BTF_VAR_GLOBAL_ALLOCATED,
+					      sec->vars[i].type), name);
+	}
+	for (int i = 0; i < sec->nr_vars; i++)
+		offset += (sec->vars[i].size + 7) & ~7;
+	*value_size = offset;
+	id = checked(btf__add_datasec(sec->btf, sec->name, offset), sec->name);
+
+	offset = 0;
+	for (int i = 0; i < sec->nr_vars; i++) {
+		const struct var *var = &sec->vars[i];
+
+		checked(btf__add_datasec_var_info(sec->btf, ids[i], offset, var->size), var->key);
+		memcpy(value + offset, var->data, var->size);
+		offset += (var->size + 7) & ~7;
+	}
+	return id;
+}
+
+static int create_map(const char *name, const char *value, int size, int btf_fd, int value_type)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts,
+		.btf_fd = btf_fd,
+		.btf_value_type_id = value_type,
+		.map_flags = BPF_F_RDONLY_PROG,
+	);
+	int key = 0;
+	int fd;
+
+	fd = checked(bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(int), size, 1, &opts), name);
+	checked(bpf_map_update_elem(fd, &key, value, 0), name);
+	checked(bpf_map_freeze(fd), name);
+	return fd;
+}
+
+static int section__create_map(struct section *sec)
+{
+	static char value[4096];
+	int value_size;
+	int type;
+
+	memset(value, 0, sizeof(value));
+	type = section__finish(sec, value, &value_size);
+	checked(btf__load_into_kernel(sec->btf), sec->name);
+	return create_map(sec->name, value, value_size, btf__fd(sec->btf), type);
+}
+
+/* A BTF that only describes "int NAME(void *)", for the program itself. */
+static int load_program_btf(const char *name, int *func)
+{
+	struct btf *btf = btf__new_empty();
+	int proto, arg, ret;
+
+	if (!btf)
+		die("btf__new_empty");
+	ret = checked(btf__add_int(btf, "int", 4, BTF_INT_SIGNED), "int");
+	arg = checked(btf__add_ptr(btf, 0), "pointer");
+	proto = checked(btf__add_func_proto(btf, ret), "prototype");
+	checked(btf__add_func_param(btf, "ctx", arg), "parameter");
+	*func = checked(btf__add_func(btf, name, BTF_FUNC_GLOBAL, proto), name);
+	checked(btf__load_into_kernel(btf), "program BTF");
+	return btf__fd(btf);
+}
+
+static void load_program(const char *name, bool with_btf, const int *maps, int nr_maps)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct bpf_func_info func = {};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int type;
+	int fd;
+
+	if (with_btf) {
+		opts.prog_btf_fd = load_program_btf(name, &type);
+		func.type_id = type;
+		opts.func_info = &func;
+		opts.func_info_cnt = 1;
+		opts.func_info_rec_size = sizeof(func);
+	}
+	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns,
+				   sizeof(insns) / sizeof(insns[0]), &opts), name);
+	for (int i = 0; i < nr_maps; i++)
+		checked(bpf_prog_bind_map(fd, maps[i], NULL), "bind map");
+	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
+	printf("%u %s\n", info.id, name);
+}
+
+/* An integer of NR_BITS bits at OFFSET bits, as compilers wrote bit-fields before kind_flag. */
+static int add_old_bits(struct btf *btf, const char *name, int encoding, int offset, int nr_bits)
+{
+	int id = checked(btf__add_int(btf, name, 4, encoding), name);
+	struct btf_type *t = (struct btf_type *)btf__type_by_id(btf, id);
+
+	*(__u32 *)(t + 1) = (encoding << 24) | (offset << 16) | nr_bits;
+	return id;
+}
+
+/* A member at any bit: btf__add_field() only knows bit-fields with kind_flag. */
+static void add_old_member(struct btf *btf, int id, const char *name, int type, int offset)
+{
+	struct btf_type *t;
+
+	checked(btf__add_field(btf, name, type, 0, 0), name);
+	t = (struct btf_type *)btf__type_by_id(btf, id);
+	btf_members(t)[btf_vlen(t) - 1].offset = offset;
+}
+
+static void add_enums(struct section *sec)
+{
+	struct btf *btf = sec->btf;
+	int id;
+
+	id = checked(btf__add_enum64(btf, "u64_enum", 8, false), "enum64");
+	checked(btf__add_enum64_value(btf, "U_ONE", 1), "U_ONE");
+	checked(btf__add_enum64_value(btf, "U_40", 1ULL << 40), "U_40");
+	checked(btf__add_enum64_value(btf, "U_MAX", UINT64_MAX), "U_MAX");
+	section__add(sec, id, 8, "enum64_one", 1, "\"U_ONE\"", NULL);
+	section__add(sec, id, 8, "enum64_big", 1ULL << 40, "\"U_40\"", NULL);
+	section__add(sec, id, 8, "enum64_max", UINT64_MAX, "\"U_MAX\"", NULL);
+	/* Low half equals U_ONE: both halves count. */
+	section__add(sec, id, 8, "enum64_halves", (1ULL << 40) | 1, "1099511627777", NULL);
+	section__add(sec, id, 8, "enum64_unnamed", 1ULL << 63, "9223372036854775808",
+		     "-9223372036854775808");
+
+	id = checked(btf__add_enum64(btf, "s64_enum", 8, true), "enum64");
+	checked(btf__add_enum64_value(btf, "S_MINUS", (uint64_t)-1), "S_MINUS");
+	checked(btf__add_enum64_value(btf, "S_MIN", (uint64_t)INT64_MIN), "S_MIN");
+	section__add(sec, id, 8, "enum64_minus", (uint64_t)-1, "\"S_MINUS\"", NULL);
+	section__add(sec, id, 8, "enum64_min", (uint64_t)INT64_MIN, "\"S_MIN\"", NULL);
+	section__add(sec, id, 8, "enum64_s_unnamed", (uint64_t)-5, "-5", NULL);
+
+	id = checked(btf__add_enum(btf, "s32_enum", 4), "enum");
+	checked(btf__add_enum_value(btf, "E_MINUS", -1), "E_MINUS");
+	section__add(sec, id, 4, "enum_minus", (uint32_t)-1, "\"E_MINUS\"", NULL);
+	section__add(sec, id, 4, "enum_s_unnamed", (uint32_t)-7, "-7", NULL);
+
+	id = checked(btf__add_enum(btf, "u32_enum", 4), "enum");
+	checked(btf__add_enum_value(btf, "E_ZERO", 0), "E_ZERO");
+	section__add(sec, id, 4, "enum_zero", 0, "\"E_ZERO\"", NULL);
+	section__add(sec, id, 4, "enum_u_unnamed", 4000000000U, "4000000000", "-294967296");
+
+	id = checked(btf__add_enum(btf, "u8_enum", 1), "enum");
+	checked(btf__add_enum_value(btf, "E_200", 200), "E_200");
+	section__add(sec, id, 1, "enum_u8", 200, "\"E_200\"", "-56");
+
+	/* clang before 15 writes an enum of 8 bytes with the low halves of its values. */
+	id = checked(btf__add_enum(btf, "wide_enum", 8), "enum");
+	checked(btf__add_enum_value(btf, "W_ONE", 1), "W_ONE");
+	section__add(sec, id, 8, "enum_wide_one", 1, "\"W_ONE\"", NULL);
+	section__add(sec, id, 8, "enum_wide_halves", (1ULL << 32) | 1, "4294967297", NULL);
+}
+
+static void add_bits(struct section *sec)
+{
+	struct btf *btf = sec->btf;
+	int u5, s4, u3_at_2, id;
+
+	u5 = add_old_bits(btf, "u5", 0, 0, 5);
+	s4 = add_old_bits(btf, "s4", BTF_INT_SIGNED, 0, 4);
+	u3_at_2 = add_old_bits(btf, "u3", 0, 2, 3);
+
+	id = checked(btf__add_struct(btf, "old_bits", 4), "struct");
+	add_old_member(btf, id, "a", u5, 0);
+	add_old_member(btf, id, "b", s4, 5);		/* crosses a byte */
+	add_old_member(btf, id, "c", u5, 9);
+	add_old_member(btf, id, "d", u3_at_2, 16);	/* bits 18 to 20 */
+	section__add(sec, id, 4, "bits_old", 21 | (0xd << 5) | (9 << 9) | (6 << 18),
+		     "{\"a\":21,\"b\":-3,\"c\":9,\"d\":6}",
+		     "{\"a\":\"0x15\",\"b\":\"0xd\",\"c\":\"0x9\",\"d\":\"0x6\"}");
+}
+
+static void add_chars(struct section *sec)
+{
+	struct btf *btf = sec->btf;
+	int index, gcc_char, s8, id;
+
+	index = checked(btf__add_int(btf, "index", 4, 0), "int");
+	/* Only gcc sets the CHAR encoding. */
+	gcc_char = checked(btf__add_int(btf, "char", 1, BTF_INT_CHAR), "char");
+	s8 = checked(btf__add_int(btf, "s8", 1, BTF_INT_CHAR), "s8");
+
+	section__add(sec, gcc_char, 1, "char_one", 'A', "65", "\"A\"");
+	id = checked(btf__add_array(btf, index, gcc_char, 4), "array");
+	section__add(sec, id, 4, "char_array", 'o' | 'k' << 8, "\"ok\"", NULL);
+	/* CHAR encoding, but the name is not exactly "char". */
+	id = checked(btf__add_array(btf, index, s8, 4), "array");
+	section__add(sec, id, 4, "char_named_s8", 'o' | 'k' << 8, "[111,107,0,0]", "\"ok\"");
+}
+
+static void add_modifiers(struct section *sec)
+{
+	struct btf *btf = sec->btf;
+	int id, u32;
+
+	u32 = checked(btf__add_int(btf, "unsigned int", 4, 0), "int");
+	id = checked(btf__add_volatile(btf, u32), "volatile");
+	id = checked(btf__add_const(btf, id), "const");
+	id = checked(btf__add_typedef(btf, "inner", id), "typedef");
+	id = checked(btf__add_const(btf, id), "const");
+	id = checked(btf__add_typedef(btf, "outer", id), "typedef");
+	section__add(sec, id, 4, "modifiers", UINT32_MAX, "4294967295", NULL);
+}
+
+static void build_types(struct section *sec)
+{
+	section__init(sec, ".rodata");
+	add_enums(sec);
+	add_bits(sec);
+	add_chars(sec);
+	add_modifiers(sec);
+}
+
+static void print_want(const struct section *sec)
+{
+	for (int i = 0; i < sec->nr_vars; i++) {
+		const struct var *var = &sec->vars[i];
+
+		printf("/* want: %s", var->want);
+		if (var->bpftool)
+			printf(" bpftool: %s", var->bpftool);
+		printf(" */\n" PREFIX "%s\n", var->key);
+	}
+}
+
+/* One section with an integer for each of the KEYS, whose value is VALUE. */
+static int int_map(const char *section, int value, const char *const *keys)
+{
+	struct section sec;
+	int id;
+
+	section__init(&sec, section);
+	id = checked(btf__add_int(sec.btf, "int", 4, BTF_INT_SIGNED), "int");
+	for (; *keys; keys++)
+		section__add(&sec, id, 4, *keys, value, NULL, NULL);
+	return section__create_map(&sec);
+}
+
+#define KEYS(...) ((const char *const[]) { __VA_ARGS__, NULL })
+
+static void load_types(void)
+{
+	struct section sec;
+	int map;
+
+	build_types(&sec);
+	map = section__create_map(&sec);
+	load_program("built_types", true, &map, 1);
+}
+
+static void load_maps(void)
+{
+	const int maps[] = {
+		int_map(".data", 1, KEYS("not_data", "equal")),
+		int_map(".rodatax", 2, KEYS("not_rodatax", "equal")),
+		int_map(".rodata.b", 3, KEYS("in_b", "equal")),
+		int_map(".rodata", 4, KEYS("in_rodata", "equal")),
+		int_map(".rodata.a", 5, KEYS("in_a", "equal")),
+	};
+
+	load_program("built_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
+}
+
+static void load_no_btf(void)
+{
+	int map = int_map(".rodata", 7, KEYS("key"));
+
+	load_program("built_no_btf", false, &map, 1);
+}
+
+static void load_bare(void)
+{
+	int map = create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0);
+
+	load_program("built_bare", false, &map, 1);
+}
+
+static void wait_for_end_of_input(void)
+{
+	char buf[64];
+
+	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*load)(void);
+	} modes[] = {
+		{ "types", load_types },
+		{ "maps", load_maps },
+		{ "no-btf", load_no_btf },
+		{ "bare", load_bare },
+	};
+
+	if (argc == 3 && !strcmp(argv[1], "want") && !strcmp(argv[2], "types")) {
+		struct section sec;
+
+		build_types(&sec);
+		print_want(&sec);
+		return 0;
+	}
+	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[1], modes[i].name))
+			continue;
+		modes[i].load();
+		printf("ready\n");
+		fflush(stdout);
+		wait_for_end_of_input();
+		return 0;
+	}
+	fprintf(stderr, "usage: built types|maps|no-btf|bare, or: built want types\n");
+	return 2;
+}

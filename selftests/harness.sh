@@ -1,0 +1,263 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The tests' own tools, on input that is broken on purpose: a comparator that
+# accepts everything would make all other tests pass.
+
+. "$(dirname "$0")/lib.sh"
+
+must_fail()
+{
+	if "$@" >"$TMP/out" 2>&1; then
+		cat "$TMP/out"
+		fail "passes, and should not: $*"
+	fi
+	# A usage error or a crash is no finding.
+	if grep -e 'Traceback' -e '^usage' "$TMP/out"; then
+		fail "does not work: $*"
+	fi
+}
+
+# What perf has to print about types.bpf.c, and what bpftool prints
+prepare_types()
+{
+	WANT=$SELFTESTS/progs/types.bpf.c
+	hold types
+	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/oracle"
+	values pretend "$WANT" types >"$TMP/script"
+}
+
+compare_types()
+{
+	values compare "$WANT" "" "$1" types "${2:-$TMP/oracle}" "${HELD_IDS[0]}"
+}
+
+test_literals_and_bpftool_agree()
+{
+	prepare_types
+	compare_types "$TMP/script"
+}
+
+test_comparator_finds_each_changed_value()
+{
+	local n found
+
+	prepare_types
+	n=$(grep -c '^  entry' "$TMP/script")
+	sed 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' "$TMP/script" >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	found=$(grep -c -e ': is ' "$TMP/out")
+	echo "$found of $n changed values found"
+	((n > 70 && found == n))
+}
+
+test_comparator_finds_each_changed_value_of_the_oracle()
+{
+	prepare_types
+	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+	sed 's/"int128_minus":"0xff/"int128_minus":"0xfe/' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+	sed 's/"bool_true":true,//' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+}
+
+test_comparator_finds_missing_double_and_unknown_keys()
+{
+	local last
+
+	prepare_types
+	last=$(grep -c '^  entry' "$TMP/script")
+	sed "/^  entry $((last - 1)):/d" "$TMP/script" >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	{ cat "$TMP/script"; echo "  entry $last: k = \"one letter\""; } >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	{ cat "$TMP/script"; echo "  entry $last: unknown = 1"; } >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+}
+
+# Each of these texts in the place of the value that is wanted
+check_text()
+{
+	printf '/* want: %s */ int bpf_metadata_key;\n' "$1" >"$TMP/want"
+	printf 'PERF_RECORD_BPF_METADATA prog p\n  entry 0: %20s = %b\n' key "$2" >"$TMP/one"
+	values compare "$TMP/want" "" "$TMP/one" p
+}
+
+test_comparator_knows_types_notation_and_form()
+{
+	check_text '"é"' '"\\u00e9"'
+	check_text '1e300' '1e+300'
+	check_text '1.0' '1'
+	check_text '-0.0' '-0'
+	must_fail check_text '-0.0' '0'
+	must_fail check_text '0.1' '0.10000000000000001'
+	must_fail check_text '0.1' '0.2'
+	must_fail check_text 7 7.0
+	must_fail check_text 7 '"7"'
+	must_fail check_text 1 true
+	must_fail check_text '"nan"' NaN
+	must_fail check_text '[1,2]' '[1, 2]'
+	must_fail check_text '[1,2]' '[2,1]'
+	must_fail check_text '{"a":1,"b":2}' '{"b":2,"a":1}'
+	must_fail check_text '"\u009b"' '"\xc2\x9b"'
+	must_fail check_text '"\u007f"' '"\x7f"'
+	must_fail check_text '"\t"' '"\t"'
+}
+
+# A file of one attr, one sample and one record of two entries, by hand; then
+# the bytes $3 at offset $2 of the record.
+make_perfdata()
+{
+	python3 - "$@" <<-'END'
+		import struct, sys
+		attr = struct.pack("=IIQQQQQ", 1, 128, 0, 0, 1 << 1 | 1 << 2, 0, 1 << 18)
+		attr = attr.ljust(128, b"\0") + bytes(16)
+		sample = struct.pack("=IHH", 9, 0, 8)
+		entries = b"".join(key.ljust(64, b"\0") + value.ljust(256, b"\0")
+				   for key, value in ((b"a", b"1"), (b"b", b"2")))
+		record = bytearray(struct.pack("=IHH", 84, 0, 528 + 640 + 16) + b"name".ljust(512, b"\0") +
+				   struct.pack("=Q", 2) + entries + bytes(16))
+		at = int(sys.argv[2])
+		changed = bytes.fromhex(sys.argv[3])
+		record[at:at + len(changed)] = changed
+		records = record + sample if sys.argv[4:] == ["first"] else sample + record
+		begin = 104 + len(attr)
+		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 144, begin, len(records), 0, 0)
+		with open(sys.argv[1], "wb") as file:
+		    file.write(head.ljust(104, b"\0") + attr + records)
+	END
+}
+
+check_bytes()
+{
+	make_perfdata "$TMP/file" "$@"
+	perfdata check "$TMP/file"
+}
+
+test_reader_finds_each_broken_field()
+{
+	local sixty_four
+
+	sixty_four=$(printf '61%.0s' {1..64})
+	check_bytes 0 54000000
+	must_fail check_bytes 0 54000000 first	# record before the last sample
+	must_fail check_bytes 6 9804		# size, 8 bytes less
+	must_fail check_bytes 6 a8ff		# size, past the end
+	must_fail check_bytes 520 01		# nr_entries
+	must_fail check_bytes 520 03
+	must_fail check_bytes 520 ffffffffffffffff
+	must_fail check_bytes 500 61		# after the NUL of the name
+	must_fail check_bytes 8 00		# empty name
+	must_fail check_bytes 528 "$sixty_four"	# no NUL in the key
+	must_fail check_bytes 591 61		# after the NUL of the key
+	must_fail check_bytes 528 00		# empty key
+	must_fail check_bytes 592 00		# empty value
+	must_fail check_bytes 847 61		# after the NUL of the value
+	must_fail check_bytes 592 ff		# no UTF-8
+	must_fail check_bytes 1183 01		# sample id not zero
+	must_fail check_bytes 0 55000000	# another type
+}
+
+test_reader_strips_only_the_records()
+{
+	make_perfdata "$TMP/file" 0 54
+	perfdata strip "$TMP/file" "$TMP/stripped"
+	perfdata types "$TMP/stripped" >"$TMP/types"
+	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
+}
+
+write_test_file()
+{
+	cat >"$TMP/inner.sh" <<-END
+		. "$SELFTESTS/lib.sh"
+		helper() { false; echo not reached; }
+		test_pass() { true; }
+		test_fail_in_the_middle() { false; true; }
+		test_fail_in_a_pipe() { false | cat; }
+		test_fail_in_a_helper() { helper; true; }
+		test_fail_by_name() { fail "reason"; }
+		test_fail_with_4() { (exit 4); }
+		test_skip() { skip "no such thing"; }
+		run_tests "\$@"
+	END
+}
+
+test_lib_reports_what_happened()
+{
+	write_test_file
+	cat >"$TMP/want" <<-'END'
+		ok 1 inner: pass
+		not ok 2 inner: fail in the middle
+		not ok 3 inner: fail in a pipe
+		not ok 4 inner: fail in a helper
+		not ok 5 inner: fail by name
+		not ok 6 inner: fail with 4
+		ok 7 inner: skip # SKIP no such thing
+	END
+	must_fail env PBM_FILTER='' bash "$TMP/inner.sh" test_pass test_fail_in_the_middle \
+		test_fail_in_a_pipe test_fail_in_a_helper test_fail_by_name test_fail_with_4 test_skip
+	cat "$TMP/out"
+	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
+	same "results" "$TMP/want" "$TMP/got"
+}
+
+# What ktap.awk makes of the given lines of a runner's output
+check_ktap()
+{
+	local want=$1
+
+	shift
+	printf '%s\n' "$@" >"$TMP/runner"
+	printf '%b\n' "$want" >"$TMP/want"
+	awk -v program=prog -f "$SELFTESTS/ktap.awk" "$TMP/runner" >"$TMP/got"
+	same "$*" "$TMP/want" "$TMP/got"
+}
+
+test_results_are_counted_against_the_plan()
+{
+	local ok="ok 1 selftests: x: prog.sh" bad="not ok 1 selftests: x: prog.sh # exit=1"
+
+	check_ktap 'ok\ta\t\nskip\tb\twhy' '# 1..2' '# ok 1 a' '# ok 2 b # SKIP why' "$ok"
+	check_ktap 'not ok\ta\t' '# 1..1' '# # ok 7 noise' '# not ok 1 a' "$bad"
+	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2 (exit=1)' \
+		'# 1..2' '# ok 1 a' "$bad"
+	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2' '# 1..2' '# ok 1 a' "$ok"
+	check_ktap 'not ok\tprog\t0 results of a plan of 2 (TIMEOUT 9 seconds)' \
+		'# 1..2' 'not ok 1 selftests: x: prog.sh # TIMEOUT 9 seconds'
+	check_ktap 'ok\ta\t\nok\ta\t\nnot ok\tprog\t2 results of a plan of 1' \
+		'# 1..1' '# ok 1 a' '# ok 2 a' "$ok"
+	check_ktap 'ok\ta\t\nnot ok\tprog\tended with an error (exit=1)' '# 1..1' '# ok 1 a' "$bad"
+	check_ktap 'not ok\tprog\tno plan (exit=1)' "$bad"
+	check_ktap 'not ok\tprog\tno plan (did not end)' ''
+	check_ktap 'not ok\tprog\tnothing ran' '# 1..0' "$ok"
+	check_ktap 'skip\tprog\tno root' '# 1..0 # SKIP no root' "$ok # SKIP"
+}
+
+test_results_of_perf_test_are_read()
+{
+	printf '%s\n' ' 90: BPF metadata:' ' 90.1: Value text          : Running (1 active)' \
+		$'\033[A\033[2K 90.1: Value text          : Ok' \
+		' 90.2: Record: layout        : FAILED!' \
+		'132: record and read back    : Skip (no BPF)' 'shell test [Skipped no perf]' \
+		'133: in the shell : Skip' '134: other : Skip' >"$TMP/perf-test"
+	printf '%s\tperf test: %s\t%s\n' ok 'Value text' '' 'not ok' 'Record: layout' '' \
+		skip 'record and read back' 'no BPF' skip 'in the shell' 'no perf' skip other 'no reason given' >"$TMP/want"
+	awk -f "$SELFTESTS/perf-test.awk" "$TMP/perf-test" >"$TMP/got"
+	same "perf test" "$TMP/want" "$TMP/got"
+	printf 'not ok\tperf test: bpf-metadata\tno such test ran\n' >"$TMP/want"
+	awk -f "$SELFTESTS/perf-test.awk" /dev/null >"$TMP/got"
+	same "no perf test" "$TMP/want" "$TMP/got"
+}
+
+run_tests \
+	test_literals_and_bpftool_agree \
+	test_comparator_finds_each_changed_value \
+	test_comparator_finds_each_changed_value_of_the_oracle \
+	test_comparator_finds_missing_double_and_unknown_keys \
+	test_comparator_knows_types_notation_and_form \
+	test_reader_finds_each_broken_field \
+	test_reader_strips_only_the_records \
+	test_lib_reports_what_happened \
+	test_results_are_counted_against_the_plan \
+	test_results_of_perf_test_are_read

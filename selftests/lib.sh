@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Shared by the tests; each sources it and ends with: run_tests test_NAME...
+#
+# A test is a function. It runs in a subshell under "set -e", so that the first
+# command that fails ends it; its output is the diagnosis. It may call
+#
+#	fail TEXT		end as failed
+#	skip TEXT		end as skipped, because something is missing
+#	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
+#				test ends; sets HELD_IDS and HELD_NAMES
+#	hold_built MODE		the same for "built MODE"
+#	record FILE OPTION...	perf record of all CPUs and a short workload
+#	show FILE		perf script --show-bpf-events, into FILE.script
+#	same WHAT WANT GOT	compare two files, fail with their difference
+#
+# Environment:
+#	OUTPUT			where the Makefile has built everything
+#	PBM_PERF		the perf under test
+#	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
+#	PBM_BPFTOOL		the oracle (default: bpftool)
+#	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
+#	PBM_LIST		if set, only list the tests
+#
+# Sets:
+#	TMP			a directory for the test file, removed at the end
+#	SELFTESTS		this directory
+
+set -u
+export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+export PAGER=cat
+
+SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+TEST_FILE=$(basename "$0" .sh)
+BPFTOOL=${PBM_BPFTOOL:-bpftool}
+# shellcheck disable=SC2016 # for the inner shell
+WORKLOAD=(sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done')
+
+values()
+{
+	python3 "$SELFTESTS/values.py" "$@"
+}
+
+perfdata()
+{
+	python3 "$SELFTESTS/perfdata.py" "$@"
+}
+
+fail()
+{
+	printf 'failed: %s\n' "$*"
+	exit "$KSFT_FAIL"
+}
+
+skip()
+{
+	printf '%s\n' "$*" >"$TMP/skip-reason"
+	exit "$KSFT_SKIP"
+}
+
+hold()
+{
+	local args=()
+
+	if [[ $1 = -n ]]; then
+		args=(-n "$2")
+		shift 2
+	fi
+	hold_command "$OUTPUT/hold" "${args[@]}" "${@/%/.bpf.o}"
+}
+
+hold_built()
+{
+	hold_command "$OUTPUT/built" "$1"
+}
+
+# One holder a test. It ends when its input does, which is when this shell does.
+hold_command()
+{
+	local id name
+
+	HELD_IDS=()
+	HELD_NAMES=()
+	cd "$OUTPUT" || fail "cannot enter $OUTPUT"
+	coproc HOLDER { exec "$@"; }
+	while read -r -t 60 -u "${HOLDER[0]}" id name; do
+		[[ $id != ready ]] || return 0
+		HELD_IDS+=("$id")
+		HELD_NAMES+=("$name")
+	done
+	fail "$* did not get ready"
+}
+
+# Waits, so that no program of one test is seen by the next.
+release()
+{
+	local pid=${HOLDER_PID:-} input=${HOLDER[1]:-}
+
+	[[ -n $pid ]] || return 0
+	[[ -z $input ]] || exec {input}>&-
+	wait "$pid" || :
+}
+
+record()
+{
+	local file=$1
+
+	shift
+	"$PBM_PERF" record -N -q -a -e cpu-clock "$@" -o "$file" -- "${WORKLOAD[@]}"
+}
+
+show()
+{
+	"$PBM_PERF" script --show-bpf-events -i "$1" >"$1.script"
+}
+
+# The name that perf gives the main function of a held program.
+symbol_of()
+{
+	local tag
+
+	"$BPFTOOL" prog show id "${HELD_IDS[$1]}" >"$TMP/shown"
+	tag=$(sed -n 's/.*[[:space:]]tag \([0-9a-f]*\).*/\1/p' "$TMP/shown")
+	[[ -n $tag ]] || fail "bpftool shows no tag: $(cat "$TMP/shown")"
+	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
+}
+
+same()
+{
+	diff -u --label "$1: want" --label "$1: got" "$2" "$3" >"$TMP/diff" && return
+	head -n 40 "$TMP/diff"
+	fail "$1 differs"
+}
+
+unpatched_perf()
+{
+	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
+	[[ -x $PBM_UNPATCHED_PERF ]] || fail "PBM_UNPATCHED_PERF=$PBM_UNPATCHED_PERF cannot be run"
+}
+
+title()
+{
+	local name=${1#test_}
+
+	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
+}
+
+# What a caller that knows these tests would have seen to
+what_is_missing()
+{
+	local tool
+
+	[[ -x $OUTPUT/hold ]] || echo "$OUTPUT is no built selftests directory;"
+	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is no program;"
+	for tool in "$BPFTOOL" python3; do
+		command -v "$tool" >/dev/null || echo "$tool is no program;"
+	done
+}
+
+run_one_test()
+(
+	trap release EXIT
+	trap 'exit 143' TERM
+	set -eEo pipefail
+	shopt -s inherit_errexit
+	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
+	rm -f "$TMP/skip-reason"
+	"$1"
+)
+
+report_one_test()
+{
+	local name=$1 status=$2 reason
+
+	# Any command may fail with 4; only skip() leaves a reason.
+	if [[ $status = "$KSFT_SKIP" && ! -s $TMP/skip-reason ]]; then
+		status=$KSFT_FAIL
+	fi
+	sed 's/^/# /' "$TMP/log"
+	case $status in
+	"$KSFT_PASS")
+		ktap_test_pass "$name" ;;
+	"$KSFT_SKIP")
+		# ktap_test_skip knows no reason.
+		reason=$(cat "$TMP/skip-reason")
+		__ktap_test ok "$name" "SKIP $reason"
+		KTAP_CNT_SKIP=$((KTAP_CNT_SKIP + 1)) ;;
+	*)
+		ktap_test_fail "$name" ;;
+	esac
+}
+
+select_tests()
+{
+	local test
+
+	for test; do
+		[[ ! "$(title "$test")" =~ ${PBM_FILTER:-} ]] || SELECTED+=("$test")
+	done
+}
+
+run_tests()
+{
+	local test status missing
+
+	SELECTED=()
+	select_tests "$@"
+	if [[ -n ${PBM_LIST:-} ]]; then
+		for test in "${SELECTED[@]}"; do
+			title "$test"
+		done
+		exit 0
+	fi
+
+	# shellcheck source=/dev/null
+	. "${OUTPUT:?is not set}/ktap_helpers.sh"
+	ktap_print_header
+	if ((EUID)); then
+		ktap_skip_all "only root can load programs and record them"
+		exit "$KSFT_SKIP"
+	fi
+	missing=$(what_is_missing)
+	[[ -z $missing ]] || ktap_exit_fail_msg "$missing"
+
+	TMP=$(mktemp -d "${TMPDIR:-/tmp}/pbm-$TEST_FILE.XXXXXX")
+	trap 'rm -rf "$TMP"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	# perf reads no configuration of the user and copies nothing into ~/.debug.
+	export PERF_CONFIG=$TMP/perfconfig
+	printf '[buildid]\n\tdir = %s\n' "$TMP/debug" >"$PERF_CONFIG"
+	ktap_set_plan "${#SELECTED[@]}"
+	for test in "${SELECTED[@]}"; do
+		run_one_test "$test" >"$TMP/log" 2>&1
+		status=$?
+		report_one_test "$(title "$test")" "$status"
+	done
+	ktap_finished
+}

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Read the records of a perf.data file, written from the format alone: a second
+opinion that shares no code with perf.
+
+  perfdata.py check FILE            check the layout and place of each metadata record
+  perfdata.py check-records FILE    check the layout only
+  perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
+  perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
+  perfdata.py ksymbols FILE         print the name of each BPF function that was registered
+  perfdata.py types FILE            print the type of each record
+  perfdata.py strip FILE NEW        copy a file without its metadata records
+
+FILE may have been written to a pipe. Only this machine's byte order is read.
+"""
+import struct
+import sys
+
+SAMPLE, KSYMBOL, HEADER_ATTR, TRACING_DATA, AUXTRACE, METADATA = 9, 17, 64, 66, 71, 84
+KSYMBOL_BPF = 1
+NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
+FIXED_SIZE = 8 + NAME_SIZE + 8
+ENTRY_SIZE = KEY_SIZE + VALUE_SIZE
+SAMPLE_ID_ALL = 1 << 18
+# sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
+ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
+FEATURE_WORDS = 4
+
+
+class Bad(Exception):
+    """What is wrong with the file."""
+
+
+class PerfData:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.bytes = file.read()
+        if self.bytes[:8] != b"PERFILE2":
+            raise Bad(f"{path}: no perf.data file")
+        (self.header_size,) = struct.unpack_from("=Q", self.bytes, 8)
+        self.is_pipe = self.header_size == 16
+        self.attrs = []
+        if self.is_pipe:
+            self.begin, self.end = 16, len(self.bytes)
+        else:
+            _, attrs, attrs_size, self.begin, size = struct.unpack_from("=5Q", self.bytes, 16)
+            (attr_size,) = struct.unpack_from("=Q", self.bytes, 16)
+            self.attrs = [attrs + i for i in range(0, attrs_size, attr_size)]
+            self.end = self.begin + size
+        self.records = list(self.walk())
+
+    def walk(self):
+        """The (offset, type, size) of each record."""
+        at = self.begin
+        while at < self.end:
+            if at + 8 > self.end:
+                raise Bad(f"offset {at:#x}: {self.end - at} bytes are no record")
+            kind, _, size = struct.unpack_from("=IHH", self.bytes, at)
+            if size < 8 or at + size > self.end:
+                raise Bad(f"offset {at:#x}: type {kind} has size {size}")
+            if kind in (TRACING_DATA, AUXTRACE):
+                raise Bad(f"offset {at:#x}: type {kind} is not expected in these tests")
+            if kind == HEADER_ATTR:
+                self.attrs.append(at + 8)
+            yield at, kind, size
+            at += size
+
+    def id_hdr_size(self):
+        if not self.attrs:
+            raise Bad("no event in the file")
+        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        if not flags & SAMPLE_ID_ALL:
+            return 0
+        return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS)
+
+    def metadata(self):
+        return [Metadata(self.bytes, at, size) for at, kind, size in self.records
+                if kind == METADATA]
+
+    def ksymbols(self):
+        for at, kind, size in self.records:
+            if kind == KSYMBOL:
+                _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
+                if ksym_type == KSYMBOL_BPF and not flags & 1:
+                    yield c_string(self.bytes[at + 24:at + size])
+
+
+def c_string(data):
+    return data.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+
+
+class Metadata:
+    def __init__(self, data, at, size):
+        self.at, self.size = at, size
+        if size < FIXED_SIZE:
+            raise Bad(f"offset {at:#x}: a metadata record of {size} bytes")
+        self.name = data[at + 8:at + 8 + NAME_SIZE]
+        (self.nr,) = struct.unpack_from("=Q", data, at + 8 + NAME_SIZE)
+        if FIXED_SIZE + self.nr * ENTRY_SIZE > size:
+            raise Bad(f"offset {at:#x}: {self.nr} entries in {size} bytes")
+        self.pairs = []
+        at += FIXED_SIZE
+        for _ in range(self.nr):
+            self.pairs.append((data[at:at + KEY_SIZE], data[at + KEY_SIZE:at + ENTRY_SIZE]))
+            at += ENTRY_SIZE
+        self.tail = data[at:self.at + size]
+
+    def entries(self):
+        return [(c_string(key), c_string(value)) for key, value in self.pairs]
+
+
+def check_field(what, field):
+    text, nul, rest = field.partition(b"\0")
+    if not nul:
+        raise Bad(f"{what} has no NUL")
+    if rest.strip(b"\0"):
+        raise Bad(f"{what} has bytes after its NUL: {field!r}")
+    if not text:
+        raise Bad(f"{what} is empty")
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Bad(f"{what} is no UTF-8: {text!r}") from error
+
+
+def check_record(record, id_hdr_size):
+    where = f"offset {record.at:#x}:"
+    size = FIXED_SIZE + record.nr * ENTRY_SIZE + id_hdr_size
+    if record.size != size or record.size % 8:
+        raise Bad(f"{where} size {record.size}, want {size} for {record.nr} entries")
+    if not record.nr:
+        raise Bad(f"{where} no entry")
+    if record.tail != bytes(id_hdr_size):
+        raise Bad(f"{where} the {id_hdr_size} bytes of the sample id are not zero")
+    check_field(f"{where} name", record.name)
+    for i, (key, value) in enumerate(record.pairs):
+        check_field(f"{where} key {i}", key)
+        check_field(f"{where} value {i}", value)
+
+
+def check_records(data):
+    records = data.metadata()
+    if not records:
+        raise Bad("no metadata record in the file")
+    for record in records:
+        check_record(record, data.id_hdr_size())
+    print(f"{len(records)} records checked")
+
+
+def check_order(data):
+    samples = [at for at, kind, _ in data.records if kind == SAMPLE]
+    if not samples:
+        raise Bad("no sample in the file, so nothing is known about the order")
+    for record in data.metadata():
+        if record.at < samples[-1]:
+            raise Bad(f"offset {record.at:#x}: before the last sample, at {samples[-1]:#x}")
+
+
+def check(data):
+    check_records(data)
+    check_order(data)
+
+
+def strip(data, path):
+    """Copy all but the metadata records; the features behind the data move up."""
+    if data.is_pipe:
+        raise Bad("strip needs a seekable file")
+    kept = b"".join(data.bytes[at:at + size] for at, kind, size in data.records
+                    if kind != METADATA)
+    moved = data.end - data.begin - len(kept)
+    head = bytearray(data.bytes[:data.begin])
+    struct.pack_into("=Q", head, 48, len(kept))
+    tail = bytearray(data.bytes[data.end:])
+    words = struct.unpack_from(f"={FEATURE_WORDS}Q", data.bytes, 72)
+    for i in range(sum(bin(word).count("1") for word in words)):
+        (offset,) = struct.unpack_from("=Q", tail, 16 * i)
+        struct.pack_into("=Q", tail, 16 * i, offset - moved)
+    with open(path, "wb") as file:
+        file.write(head + kept + tail)
+
+
+def print_records(data):
+    for record in data.metadata():
+        print(f"{c_string(record.name)}\t{record.nr}\t{record.size}")
+
+
+def print_entries(data, prog):
+    for record in data.metadata():
+        if c_string(record.name) == prog:
+            for key, value in record.entries():
+                print(f"{key}\t{value}")
+
+
+COMMANDS = {
+    "check": (check, 0),
+    "check-records": (check_records, 0),
+    "records": (print_records, 0),
+    "entries": (print_entries, 1),
+    "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
+    "types": (lambda data: print(*(kind for _, kind, _ in data.records), sep="\n"), 0),
+    "strip": (strip, 1),
+}
+
+
+def main(args):
+    command, nr_args = COMMANDS.get(args[0] if args else "", (None, 0))
+    if not command or len(args) != 2 + nr_args:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    try:
+        command(PerfData(args[1]), *args[2:])
+    except (Bad, struct.error) as error:
+        print(f"{args[1]}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# bpf() calls of perf record: at most one a program and three a distinct map
+# more than without metadata, which is counted with the unpatched perf if there
+# is one; it makes six a program.
+
+. "$(dirname "$0")/lib.sh"
+
+UNPATCHED_CALLS=6
+
+programs_of_others()
+{
+	local ours
+
+	ours=$(printf '%s|' none "${HELD_IDS[@]}")
+	"$BPFTOOL" prog show >"$TMP/shown"
+	sed -n 's/^\([0-9]*\):.*/\1/p' "$TMP/shown" | grep -v -x -E "${ours%|}" || true
+}
+
+# Print the number of bpf() calls of "$1 record". Other programs that come or go
+# meanwhile would be counted too: then try again.
+count_calls()
+{
+	local perf=$1 before
+
+	for _ in 1 2 3 4 5; do
+		before=$(programs_of_others)
+		strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
+			"$perf" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
+		if [[ $(programs_of_others) = "$before" ]]; then
+			# A call that another thread interrupts has a second line, "resumed".
+			grep -c 'bpf(' "$TMP/calls" || true
+			return
+		fi
+	done
+	skip "other programs on this machine come and go"
+}
+
+# $1 held programs with $2 distinct maps may cost this much more than none.
+check_calls()
+{
+	local perf none some base_none base_some base allowed
+
+	command -v strace >/dev/null || skip "strace is not there"
+	HELD_IDS=()
+	none=$(count_calls "$PBM_PERF")
+	[[ -z ${PBM_UNPATCHED_PERF:-} ]] || base_none=$(count_calls "$PBM_UNPATCHED_PERF")
+
+	hold "${@:3}"
+	((${#HELD_IDS[@]} == $1)) || fail "${#HELD_IDS[@]} programs are loaded, not $1"
+	some=$(count_calls "$PBM_PERF")
+	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
+	base=$(($1 * UNPATCHED_CALLS))
+	if [[ -n ${PBM_UNPATCHED_PERF:-} ]]; then
+		base_some=$(count_calls "$PBM_UNPATCHED_PERF")
+		base=$((base_some - base_none))
+	fi
+
+	allowed=$((base + $1 + 3 * $2))
+	echo "$1 programs, $2 maps: $((some - none)) calls more than without any," \
+		"unpatched $base, allowed $allowed"
+	((some - none <= allowed)) || fail "too many calls"
+}
+
+test_programs_with_a_map_each()		{ check_calls 20 20 -n 20 simple; }
+test_programs_that_share_a_map()	{ check_calls 20 1 shared; }
+test_programs_without_metadata()	{ check_calls 20 20 -n 20 none; }
+
+run_tests \
+	test_programs_with_a_map_each \
+	test_programs_that_share_a_map \
+	test_programs_without_metadata
