@@ -57,11 +57,12 @@ build__is_current()
 }
 
 # The caller's make flags are for the caller's make; bytecode would litter the
-# tree.
+# tree; perf's build lints its tests, and stops if a .shellcheckrc in a directory
+# above or in the home directory asks for more than it does.
 build__make()
 {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u ARCH -u CROSS_COMPILE \
-		PYTHONDONTWRITEBYTECODE=1 \
+		PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
 		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}" "$@"
 }
 
