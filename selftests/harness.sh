@@ -250,7 +250,77 @@ test_results_of_perf_test_are_read()
 	same "no perf test" "$TMP/want" "$TMP/got"
 }
 
+# What churn prints about three programs, of which one was short-lived, and what
+# perf script has to print then
+prepare_churn()
+{
+	cat >"$TMP/list" <<-END
+		1 11 churn_1 1000 100
+		2 12 churn_2 2000 stays
+		3 13 churn_3 3000 99
+	END
+	: >"$TMP/script"
+	pretend_churn 1 churn_1
+	pretend_churn 2 churn_2
+	pretend_churn 2 churn_2_sub
+}
+
+pretend_churn()
+{
+	local name=bpf_prog_0123456789abcdef_$2
+
+	cat >>"$TMP/script" <<-END
+		0 PERF_RECORD_KSYMBOL addr ffff len 8 type 1 flags 0x0 name $name
+		0 PERF_RECORD_BPF_METADATA prog $name
+		  entry 0:               number = $1
+		  entry 1:                 name = "churn_$1"
+	END
+}
+
+must_find()
+{
+	grep -q -e "^$1" "$TMP/out" || fail "not found: $1, but: $(cat "$TMP/out")"
+}
+
+test_missing_or_wrong_sets_of_churn_are_found()
+{
+	prepare_churn
+	check_churn "$TMP/list" "$TMP/script"
+	# A set of a short-lived program is welcome, but must be right.
+	cp "$TMP/script" "$TMP/whole"
+	pretend_churn 3 churn_3
+	check_churn "$TMP/list" "$TMP/script"
+	cp "$TMP/whole" "$TMP/script"
+	pretend_churn 4 churn_3
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'wrong set'
+
+	must_fail check_churn --more "$TMP/list" "$TMP/whole"
+	must_find 'wrong set'
+	sed 's/number = 1/number = 2/' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'wrong set'
+	sed '/METADATA.*churn_2_sub/,$d' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'no set'
+	sed 's/\(METADATA.*_\)0123\(.*churn_1\)/\13210\2/' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'not the name of a KSYMBOL'
+	sed -n '/KSYMBOL.*churn_1$/s/0123/3210/p' "$TMP/whole" >"$TMP/script"
+	cat "$TMP/whole" >>"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'KSYMBOL name without a set'
+	cat "$TMP/whole" "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'twice'
+	cp "$TMP/whole" "$TMP/script"
+	pretend_churn 3 churn_3
+	must_fail check_churn "$TMP/list" "$TMP/script" "$TMP/whole"
+	must_find 'forgotten'
+}
+
 run_tests \
+	test_missing_or_wrong_sets_of_churn_are_found \
 	test_literals_and_bpftool_agree \
 	test_comparator_finds_each_changed_value \
 	test_comparator_finds_each_changed_value_of_the_oracle \

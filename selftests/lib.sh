@@ -13,6 +13,14 @@
 #	hold_built MODE		the same for "built MODE"
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		perf script --show-bpf-events, into FILE.script
+#	start_recording FILE OPTION...	perf record in the background until stop_recording;
+#				returns when it records
+#	control COMMAND		of --control, and wait for its acknowledgement
+#	stop_recording		fail if perf record fails or says anything unusual
+#	churn OPTION...		load and unload programs, add them to $TMP/list
+#	start_churn OPTION...	the same in the background, for those that stay
+#	await_churn WORD	until it has printed that word; tell_churn: go on
+#	await WHAT COMMAND...	until the command succeeds
 #	same WHAT WANT GOT	compare two files, fail with their difference
 #
 # Environment:
@@ -40,6 +48,11 @@ WORKLOAD=(sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done')
 values()
 {
 	python3 "$SELFTESTS/values.py" "$@"
+}
+
+check_churn()
+{
+	python3 "$SELFTESTS/churn.py" check "$@"
 }
 
 perfdata()
@@ -115,6 +128,126 @@ show()
 	"$PBM_PERF" script --show-bpf-events -i "$1" >"$1.script"
 }
 
+await()
+{
+	local what=$1 end=$((SECONDS + 30))
+
+	shift
+	until "$@"; do
+		((SECONDS < end)) || fail "waited in vain: $what"
+		sleep 0.02
+	done
+}
+
+# Both ends open, so that nobody waits for the other to open a fifo.
+open_control()
+{
+	rm -f "$TMP/control" "$TMP/ack"
+	mkfifo "$TMP/control" "$TMP/ack"
+	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
+}
+
+send_control()
+{
+	printf '%s\n' "$1" >&"$CONTROL"
+}
+
+perf_is_running()
+{
+	kill -0 "$PERF_PID" 2>/dev/null || fail "perf record has ended: $(cat "$TMP/perf.err")"
+}
+
+await_ack()
+{
+	local answer='' end=$((SECONDS + 60))
+
+	until read -r -t 0.2 -u "$ACK" answer; do
+		perf_is_running
+		((SECONDS < end)) || fail "perf record does not answer: $(cat "$TMP/perf.err")"
+	done
+	[[ $answer = ack ]] || fail "perf record answers '$answer'"
+}
+
+control()
+{
+	send_control "$1"
+	await_ack
+}
+
+# Its output is $TMP/stdout, for the file "-", and $TMP/perf.err.
+# perf has 100 ms to read a program. With priority, so that it is perf's time that
+# counts, and not what else the CPUs are busy with.
+launch_recording()
+{
+	local file=$1
+
+	shift
+	open_control
+	nice -n -15 "$PBM_PERF" record -N -e cpu-clock -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
+		"$@" -o "$file" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
+	PERF_PID=$!
+}
+
+start_recording()
+{
+	launch_recording "$@"
+	control ping
+}
+
+stop_recording()
+{
+	local status=0
+
+	control stop
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	check_messages "$TMP/perf.err"
+	((status == 0)) || fail "perf record ends with status $status"
+}
+
+# Only what perf record always says may be in the file.
+check_messages()
+{
+	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' "$1"; then
+		fail "perf record prints that"
+	fi
+}
+
+abandon_recording()
+{
+	[[ -n ${PERF_PID:-} ]] || return 0
+	kill "$PERF_PID" 2>/dev/null || :
+	wait "$PERF_PID" || :
+	PERF_PID=
+	cat "$TMP/perf.err"
+}
+
+churn()
+{
+	"$OUTPUT/churn" "$@" </dev/null >>"$TMP/list"
+}
+
+start_churn()
+{
+	coproc HOLDER { exec "$OUTPUT/churn" "$@"; }
+}
+
+await_churn()
+{
+	local line
+
+	while read -r -t 60 -u "${HOLDER[0]}" line; do
+		[[ $line != "$1" ]] || return 0
+		printf '%s\n' "$line" >>"$TMP/list"
+	done
+	fail "churn did not get $1"
+}
+
+tell_churn()
+{
+	echo >&"${HOLDER[1]}"
+}
+
 # The name that perf gives the main function of a held program.
 symbol_of()
 {
@@ -160,12 +293,12 @@ what_is_missing()
 
 run_one_test()
 (
-	trap release EXIT
+	trap 'abandon_recording; release' EXIT
 	trap 'exit 143' TERM
 	set -eEo pipefail
 	shopt -s inherit_errexit
 	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
-	rm -f "$TMP/skip-reason"
+	rm -f "$TMP/skip-reason" "$TMP/list"
 	"$1"
 )
 

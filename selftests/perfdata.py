@@ -23,6 +23,7 @@ NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
 ENTRY_SIZE = KEY_SIZE + VALUE_SIZE
 SAMPLE_ID_ALL = 1 << 18
+USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 FEATURE_WORDS = 4
@@ -73,6 +74,17 @@ class PerfData:
         if not flags & SAMPLE_ID_ALL:
             return 0
         return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS)
+
+    def last_sample_time(self):
+        """By the monotonic clock, in ns; None if the samples have no such time."""
+        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        (clock,) = struct.unpack_from("=i", self.bytes, self.attrs[0] + 92)
+        if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type & 1 << 2:
+            return None
+        # Before TIME: IDENTIFIER IP TID
+        offset = 8 + 8 * sum(sample_type >> bit & 1 for bit in (16, 0, 1))
+        return max((struct.unpack_from("=Q", self.bytes, at + offset)[0]
+                    for at, kind, _ in self.records if kind == SAMPLE), default=None)
 
     def metadata(self):
         return [Metadata(self.bytes, at, size) for at, kind, size in self.records

@@ -18,16 +18,17 @@ programs_of_others()
 	sed -n 's/^\([0-9]*\):.*/\1/p' "$TMP/shown" | grep -v -x -E "${ours%|}" || true
 }
 
-# Print the number of bpf() calls of "$1 record". Other programs that come or go
+# Print the number of bpf() calls of "$1 record $2...". Other programs that come or go
 # meanwhile would be counted too: then try again.
 count_calls()
 {
 	local perf=$1 before
 
+	shift
 	for _ in 1 2 3 4 5; do
 		before=$(programs_of_others)
 		strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
-			"$perf" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
+			"$perf" record -N -q -a -e cpu-clock "$@" -o "$TMP/data" -- true
 		if [[ $(programs_of_others) = "$before" ]]; then
 			# A call that another thread interrupts has a second line, "resumed".
 			grep -c 'bpf(' "$TMP/calls" || true
@@ -67,7 +68,21 @@ test_programs_with_a_map_each()		{ check_calls 20 20 -n 20 simple; }
 test_programs_that_share_a_map()	{ check_calls 20 1 shared; }
 test_programs_without_metadata()	{ check_calls 20 20 -n 20 none; }
 
+test_none_makes_no_more_calls_than_unpatched_perf()
+{
+	local none base
+
+	command -v strace >/dev/null || skip "strace is not there"
+	unpatched_perf
+	hold -n 20 simple
+	base=$(count_calls "$PBM_UNPATCHED_PERF")
+	none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
+	echo "with --bpf-metadata=none $none calls, unpatched $base"
+	((base > 20 * 5 && none <= base)) || fail "too many calls"
+}
+
 run_tests \
 	test_programs_with_a_map_each \
 	test_programs_that_share_a_map \
-	test_programs_without_metadata
+	test_programs_without_metadata \
+	test_none_makes_no_more_calls_than_unpatched_perf

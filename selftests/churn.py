@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Compare recordings with the programs that churn loaded and unloaded.
+
+  churn.py check [OPTION...] LIST FILE... every program that lived long enough has its
+                                          set in the last file, and no set is wrong
+  churn.py numbers FILE                   print the number of each program with a set
+
+LIST is what churn printed. The FILEs are those of one recording, in order; each
+may be a perf.data file or the output of "perf script --show-bpf-events".
+
+  --more      the programs have a second map
+  --starting  they load while the recording starts: of a program that is both there
+              and announced the kernel may have written a KSYMBOL before perf listened,
+              so a set under one of its names will do
+  --busy      1 % may be missing, of those that lived less than three times as long
+
+What is asked of a recording, beside the right values:
+  - a record's name is that of a KSYMBOL record of the recording, if the
+    function has one (it has none if it was loaded while events were off);
+  - a function with a set has one for each of its KSYMBOL names in the same file;
+  - a file that is not the last has the sets of the programs that had lived long
+    enough at its last sample (by the monotonic clock, perf record -k mono);
+  - what is known in one file is known in all later ones;
+  - no function has two sets in a file.
+"""
+import re
+import sys
+
+import perfdata
+import values
+
+# A program that lived so long with its map must not be missed.
+LONG_ENOUGH = 100
+SHOWN = 20
+OPTIONS = ("--more", "--starting", "--busy")
+FUNCTION = re.compile(r"^bpf_prog_[0-9a-f]{16}_churn_(\d+)(_sub)?$")
+KSYMBOL = re.compile(r"PERF_RECORD_KSYMBOL addr \S+ len \d+ type 1 flags 0x0 name (\S+)$")
+
+
+class Program:
+    """One line of LIST."""
+    def __init__(self, line):
+        number, self.id, self.name, bound, self.life = line.split()
+        self.number = int(number)
+        self.bound = int(bound) / 1000
+
+    def is_due(self, long_enough=LONG_ENOUGH):
+        return self.life == "stays" or int(self.life) >= long_enough
+
+    def is_due_in(self, recording):
+        """In a file that is not the last one, if it is known when that ends"""
+        return self.is_due() and recording.end is not None and \
+            self.bound + LONG_ENOUGH <= recording.end
+
+    def functions(self):
+        """As churn.c does it"""
+        return [(self.number, sub) for sub in ((None, "_sub") if self.number % 3 == 2 else (None,))]
+
+    def want(self, more):
+        entries = [("number", str(self.number)), ("name", f'"{self.name}"')]
+        return sorted(entries + [("more", str(-self.number))] if more else entries)
+
+    def __str__(self):
+        return f"{self.name} (id {self.id}, " + \
+               ("stays)" if self.life == "stays" else f"lived {self.life} ms)")
+
+
+class Recording:
+    """The KSYMBOL names and the sets of churn's functions in one file."""
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as file:
+            is_data = file.read(8) == b"PERFILE2"
+        if is_data:
+            data = perfdata.PerfData(path)
+            ksymbols = data.ksymbols()
+            end = data.last_sample_time()
+            records = [(perfdata.c_string(record.name), record.entries())
+                       for record in data.metadata()]
+        else:
+            end = None
+            records = values.read_records(path)
+            with open(path, encoding="utf-8", errors="surrogateescape") as script:
+                ksymbols = [found.group(1) for found in map(KSYMBOL.search, script) if found]
+        self.end = end / 1000000 if end is not None else None
+        self.ksymbols = {name for name in ksymbols if FUNCTION.match(name)}
+        self.records = [record for record in records if FUNCTION.match(record[0])]
+        self.sets = {}
+        for name, entries in self.records:
+            self.sets.setdefault(function_of(name), {})[name] = sorted(entries)
+
+
+def function_of(name):
+    number, sub = FUNCTION.match(name).groups()
+    return int(number), sub
+
+
+def read_list(path):
+    with open(path, encoding="ascii") as lines:
+        programs = [Program(line) for line in lines if line[0].isdigit()]
+    return {program.number: program for program in programs}
+
+
+def show(what, found):
+    """Print the first ones; True if there are any."""
+    for line in found[:SHOWN]:
+        print(f"{what}: {line}")
+    if len(found) > SHOWN:
+        print(f"{what}: {len(found)} in all")
+    return bool(found)
+
+
+def tolerated(programs, missing):
+    """On a busy machine: 1 % of the programs, if they lived just long enough."""
+    due = sum(program.is_due() for program in programs.values())
+    return len(missing) <= due // 100 and \
+        not any(program.is_due(3 * LONG_ENOUGH) for program in missing)
+
+
+def missing_programs(programs, recordings, busy):
+    last = recordings[-1]
+    for recording in recordings:
+        missing = []
+        for _, program in sorted(programs.items()):
+            due = program.is_due() if recording is last else program.is_due_in(recording)
+            if due and not all(function in recording.sets for function in program.functions()):
+                missing.append(program)
+        if busy and tolerated(programs, missing):
+            continue
+        for program in missing:
+            yield f"{recording.path}: {program}"
+
+
+def is_partial(entries, want):
+    return set(entries) < set(want)
+
+
+def wrong_sets(programs, recording, more):
+    for function, sets in sorted(recording.sets.items(), key=str):
+        program = programs.get(function[0])
+        for name, entries in sets.items():
+            if not program:
+                yield f"{name}: no such program was loaded"
+                continue
+            want = program.want(more)
+            # Part of the maps may be all that there was to be read.
+            if entries != want and (program.is_due() or not is_partial(entries, want)):
+                yield f"{name} of {program}: {entries}"
+
+
+def unknown_names(recordings):
+    known = set().union(*(recording.ksymbols for recording in recordings))
+    functions = {function_of(name) for name in known}
+    for recording in recordings:
+        for name, _ in recording.records:
+            if name not in known and function_of(name) in functions:
+                yield f"{recording.path}: {name}"
+
+
+def unnamed_ksymbols(programs, recording, starting):
+    ksymbols = {}
+    for name in recording.ksymbols:
+        ksymbols.setdefault(function_of(name), set()).add(name)
+    for function, wanted in sorted(ksymbols.items(), key=str):
+        program = programs.get(function[0])
+        names = set(recording.sets.get(function, ()))
+        enough = wanted & names if starting else wanted <= names
+        if program and program.is_due() and names and not enough:
+            yield f"{recording.path}: {', '.join(wanted)}, but {', '.join(names)}"
+
+
+def doubles(recording):
+    names = [name for name, _ in recording.records]
+    return [f"{recording.path}: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+
+
+def forgotten(recordings):
+    for before, after in zip(recordings, recordings[1:]):
+        for function in sorted(before.sets.keys() - after.sets.keys(), key=str):
+            yield f"churn_{function[0]}{function[1] or ''}: in {before.path}, not in {after.path}"
+
+
+def summary(programs, last):
+    due = [p for p in programs.values() if p.is_due()]
+    short = [p for p in programs.values() if not p.is_due()]
+    caught = [p for p in short if (p.number, None) in last.sets]
+    found = [p for p in due if (p.number, None) in last.sets]
+    stay = [p for p in due if p.life == "stays"]
+    print(f"{len(programs)} programs: {len(due)} stayed ({len(stay)}) or lived {LONG_ENOUGH} ms, "
+          f"{len(found)} of them have sets; {len(short)} lived shorter, {len(caught)} of them have sets")
+
+
+def check(list_path, paths, options):
+    programs = read_list(list_path)
+    if not programs:
+        print(f"{list_path}: no program")
+        return 1
+    recordings = [Recording(path) for path in paths]
+    last = recordings[-1]
+    summary(programs, last)
+    if len(recordings) > 1:
+        print("sets in each file:", *(len(r.sets) for r in recordings))
+    bad = [show("no set", list(missing_programs(programs, recordings, "--busy" in options))),
+           show("not the name of a KSYMBOL record", list(unknown_names(recordings))),
+           show("forgotten", list(forgotten(recordings)))]
+    for recording in recordings:
+        bad += [show("wrong set", list(wrong_sets(programs, recording, "--more" in options))),
+                show("KSYMBOL name without a set", list(unnamed_ksymbols(programs, recording, "--starting" in options))),
+                show("twice", doubles(recording))]
+    return int(any(bad))
+
+
+def numbers(path):
+    for number in sorted({number for number, _ in Recording(path).sets}):
+        print(number)
+    return 0
+
+
+def main(args):
+    options = [arg for arg in args if arg in OPTIONS]
+    args = [arg for arg in args if arg not in OPTIONS]
+    try:
+        if len(args) >= 3 and args[0] == "check":
+            return check(args[1], args[2:], options)
+        if len(args) == 2 and args[0] == "numbers":
+            return numbers(args[1])
+    except (perfdata.Bad, values.Bad) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(__doc__.strip(), file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sections of variables, and the maps that hold them, with BTF written by hand.
+ * Whatever fails ends the program with a message.
+ */
+#ifndef PBM_SECTION_H
+#define PBM_SECTION_H
+
+#include <stdint.h>
+#include <bpf/btf.h>
+
+#define SECTION_MAX_VARS 64
+
+struct var {
+	const char *key;
+	int type;
+	int size;
+	uint64_t data[2];
+	const char *want;
+	const char *bpftool;	/* NULL: the same */
+};
+
+struct section {
+	struct btf *btf;
+	const char *name;	/* of the DATASEC */
+	struct var vars[SECTION_MAX_VARS];
+	int nr_vars;
+};
+
+void die(const char *what);
+int checked(int ret, const char *what);
+
+void section__init(struct section *sec, const char *name);
+struct var *section__add(struct section *sec, int type, int size, const char *key,
+			 uint64_t data, const char *want, const char *bpftool);
+
+/* The map's file descriptor. The BTF, which the map keeps, is closed by section__exit(). */
+int section__create_map(struct section *sec);
+void section__exit(struct section *sec);
+
+int create_map(const char *name, const char *value, int size, int btf_fd, int value_type);
+
+#endif

@@ -1,0 +1,163 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf record --switch-output: each file has the sets of all programs known when
+# it was closed, those that are gone as well.
+
+. "$(dirname "$0")/lib.sh"
+
+# The files in their order; the last one is named when perf has ended.
+list_files()
+{
+	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
+}
+
+clean_files()
+{
+	rm -f "$TMP"/data.2*
+}
+
+has_files()
+{
+	(($(list_files | wc -l) >= $1))
+}
+
+# $1: how many files there are then
+switch_by_signal()
+{
+	kill -USR2 "$PERF_PID"
+	await "file $1" has_files "$1"
+	control ping
+}
+
+# A file that was closed at once may have no sample.
+check_file()
+{
+	perfdata types "$1" >"$TMP/types"
+	if grep -q -x 9 "$TMP/types"; then
+		perfdata check "$1"
+	else
+		perfdata check-records "$1"
+	fi
+}
+
+check_files()
+{
+	local files file
+
+	mapfile -t files < <(list_files)
+	(("${#files[@]}" >= $1)) || fail "${#files[@]} files, not $1"
+	check_churn "$TMP/list" "${files[@]}"
+	for file in "${files[@]}"; do
+		check_file "$file"
+	done
+}
+
+# File number $1 knows the programs $2...
+check_numbers()
+{
+	local file
+
+	file=$(list_files | sed -n "$1p")
+	printf '%s\n' "${@:2}" >"$TMP/want"
+	python3 "$SELFTESTS/churn.py" numbers "$file" >"$TMP/got"
+	same "programs in file $1" "$TMP/want" "$TMP/got"
+}
+
+test_each_file_has_what_is_known_when_it_is_closed()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	churn -n 2
+	switch_by_signal 1
+	churn -n 2 -f 3
+	switch_by_signal 2
+	switch_by_signal 3
+	churn -n 2 -f 5
+	stop_recording
+	check_files 4
+	check_numbers 1 1 2
+	check_numbers 2 1 2 3 4
+	check_numbers 3 1 2 3 4
+	check_numbers 4 1 2 3 4 5 6
+}
+
+test_programs_that_stay_are_in_each_file()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	# The fourth is there for the others to get old enough.
+	start_churn -s 3 -n 1 -l 110
+	await_churn ready
+	switch_by_signal 1
+	churn -n 3 -f 5
+	switch_by_signal 2
+	stop_recording
+	check_files 3
+	check_numbers 1 1 2 3 4
+	check_numbers 2 1 2 3 4 5 6 7
+	check_numbers 3 1 2 3 4 5 6 7
+}
+
+dumped()
+{
+	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
+}
+
+test_files_that_are_removed_take_nothing_with_them()
+{
+	local n
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	for n in 1 2 3 4; do
+		churn -n 1 -f "$n"
+		kill -USR2 "$PERF_PID"
+		await "dump $n" dumped "$n"
+		control ping
+	done
+	stop_recording
+	(($(list_files | wc -l) == 2)) || fail "not 2 files: $(list_files)"
+	check_files 2
+	check_numbers 1 1 2 3 4
+	check_numbers 2 1 2 3 4
+}
+
+test_switch_by_time()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output=1s
+	churn -n 40 -t 2500 -l 10,100,300
+	stop_recording
+	check_files 3
+}
+
+test_switch_by_size()
+{
+	clean_files
+	start_recording "$TMP/data" -a -m 64 -F 4000 --switch-output=200K
+	churn -n 40 -t 2500 -l 10,100,300
+	stop_recording
+	check_files 3
+}
+
+test_overwrite_and_switch()
+{
+	clean_files
+	start_recording "$TMP/data" -a --overwrite --switch-output
+	churn -n 3
+	switch_by_signal 1
+	churn -n 3 -f 4
+	stop_recording
+	check_files 2
+	check_numbers 1 1 2 3
+	check_numbers 2 1 2 3 4 5 6
+}
+
+run_tests \
+	test_each_file_has_what_is_known_when_it_is_closed \
+	test_programs_that_stay_are_in_each_file \
+	test_files_that_are_removed_take_nothing_with_them \
+	test_switch_by_time \
+	test_switch_by_size \
+	test_overwrite_and_switch
