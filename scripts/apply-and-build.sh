@@ -72,13 +72,6 @@ Exit status: 0 done, 2 could not run.
 END
 }
 
-die_usage()
-{
-	printf '%s: error: %s\n\n' "$PROGRAM" "$1" >&2
-	print_usage >&2
-	exit 2
-}
-
 parse_options()
 {
 	local parsed

@@ -70,13 +70,6 @@ not run.
 END
 }
 
-die_usage()
-{
-	printf '%s: error: %s\n\n' "$PROGRAM" "$1" >&2
-	print_usage >&2
-	exit 2
-}
-
 parse_options()
 {
 	local parsed

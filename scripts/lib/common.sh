@@ -10,6 +10,7 @@
 #	msg TEXT...			progress, on stdout; silent with PBM_QUIET=1
 #	warn TEXT			on stderr
 #	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
+#	die_usage TEXT			die with the script's print_usage
 #	on_exit COMMAND...		run COMMAND at exit, last one first
 #	take_lock FILE WHAT		one holder at a time; waits and says so
 #	release_lock			give back the lock that was taken last
@@ -73,6 +74,14 @@ die()
 	for next; do
 		printf '  next: %s\n' "$next" >&2
 	done
+	exit 2
+}
+
+# print_usage is the script's own.
+die_usage()
+{
+	printf '%s: error: %s\n\n' "$PROGRAM" "$1" >&2
+	print_usage >&2
 	exit 2
 }
 
