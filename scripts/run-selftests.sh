@@ -32,6 +32,8 @@ TEST_PACKAGES=(
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
 	# run: the oracle, the second reader, the counter of system calls
 	bpftool python3 strace util-linux
+	# Kbuild.snippet: its users' tools, another clang, Kbuild
+	git clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 )
 
 print_usage()
