@@ -319,6 +319,30 @@ test_missing_or_wrong_sets_of_churn_are_found()
 	must_find 'forgotten'
 }
 
+agree_after()
+{
+	sed -E "$1" "$TMP/want" >"$TMP/changed"
+	python3 "$SELFTESTS/agree.py" "${2:-$TMP/data}" "$TMP/changed"
+}
+
+test_disagreement_is_found()
+{
+	hold simple none
+	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/want"
+	"$BPFTOOL" -j prog show id "${HELD_IDS[1]}" >>"$TMP/want"
+	record "$TMP/data"
+	agree_after ''
+	must_fail agree_after 's/"tag":"b/"tag":"c/'
+	must_fail agree_after 's/"id":[0-9]*/&0/'
+	must_fail agree_after 's/"name":"none"/"name":"one"/'
+	must_fail agree_after 's/1\.2\.3/1.2.4/'
+	must_fail agree_after 's/,"answer":42//'
+	must_fail agree_after 's/"name":"none"/&,"metadata":{"a":1}/'
+	must_fail agree_after "\$a unloaded ${HELD_IDS[0]}"
+	perfdata strip "$TMP/data" "$TMP/stripped"
+	must_fail agree_after '' "$TMP/stripped"
+}
+
 run_tests \
 	test_missing_or_wrong_sets_of_churn_are_found \
 	test_literals_and_bpftool_agree \
@@ -330,4 +354,5 @@ run_tests \
 	test_reader_strips_only_the_records \
 	test_lib_reports_what_happened \
 	test_results_are_counted_against_the_plan \
-	test_results_of_perf_test_are_read
+	test_results_of_perf_test_are_read \
+	test_disagreement_is_found

@@ -9,6 +9,9 @@ opinion that shares no code with perf.
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
+  perfdata.py programs FILE         print ID TAG PID LOADS UNLOADS FUNCTIONS of each BPF program:
+                                    who loaded it (0: it was there before), how often it is
+                                    announced, the KSYMBOL names, with "," between them
   perfdata.py types FILE            print the type of each record
   perfdata.py strip FILE NEW        copy a file without its metadata records
 
@@ -17,8 +20,11 @@ FILE may have been written to a pipe. Only this machine's byte order is read.
 import struct
 import sys
 
-SAMPLE, KSYMBOL, HEADER_ATTR, TRACING_DATA, AUXTRACE, METADATA = 9, 17, 64, 66, 71, 84
+SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
+HEADER_ATTR, TRACING_DATA, AUXTRACE, METADATA = 64, 66, 71, 84
 KSYMBOL_BPF = 1
+KSYMBOL_UNREGISTER = 1
+PROG_LOAD, PROG_UNLOAD = 1, 2
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
 ENTRY_SIZE = KEY_SIZE + VALUE_SIZE
@@ -90,16 +96,72 @@ class PerfData:
         return [Metadata(self.bytes, at, size) for at, kind, size in self.records
                 if kind == METADATA]
 
+    def ksymbol(self, at, size):
+        """The name of a BPF function, and whether it is unregistered; or None"""
+        _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
+        if ksym_type != KSYMBOL_BPF:
+            return None
+        return c_string(self.bytes[at + 24:at + size]), bool(flags & KSYMBOL_UNREGISTER)
+
     def ksymbols(self):
         for at, kind, size in self.records:
+            found = self.ksymbol(at, size) if kind == KSYMBOL else None
+            if found and not found[1]:
+                yield found[0]
+
+    def origin(self, at, size):
+        """The time and the (pid, tid) of a record that is no sample"""
+        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        if not flags & SAMPLE_ID_ALL or sample_type & 6 != 6:
+            raise Bad("the records have no TID and TIME")
+        pid, tid, time = struct.unpack_from("=IIQ", self.bytes, at + size - self.id_hdr_size())
+        return time, (pid, tid)
+
+    def programs(self):
+        """
+        By id. The kernel writes the KSYMBOL records of a program's functions and then its
+        BPF_EVENT, and so does perf for those that are there, with the time 0.
+        """
+        records = []
+        for n, (at, kind, size) in enumerate(self.records):
+            if kind in (KSYMBOL, BPF_EVENT):
+                time, who = self.origin(at, size)
+                records.append((time, n, who, at, kind, size))
+        functions, programs = {}, {}
+        for _, _, who, at, kind, size in sorted(records):
             if kind == KSYMBOL:
-                _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
-                if ksym_type == KSYMBOL_BPF and not flags & 1:
-                    yield c_string(self.bytes[at + 24:at + size])
+                found = self.ksymbol(at, size)
+                if found:
+                    functions.setdefault((who, found[1]), []).append(found[0])
+                continue
+            event, _, prog_id, tag = struct.unpack_from("=HHI8s", self.bytes, at + 8)
+            names = functions.pop((who, event == PROG_UNLOAD), [])
+            programs.setdefault(prog_id, Program(prog_id)).add(event, tag.hex(), who[0], names)
+        return programs
 
 
 def c_string(data):
     return data.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+
+
+class Program:
+    """What the KSYMBOL and BPF_EVENT records say of a program."""
+    def __init__(self, prog_id):
+        self.id = prog_id
+        self.tags = set()
+        self.pid = None
+        self.loads, self.unloads = [], []   # the functions' names, each time
+
+    def add(self, event, tag, pid, names):
+        self.tags.add(tag)
+        if event == PROG_LOAD:
+            self.loads.append(names)
+            self.pid = pid
+        elif event == PROG_UNLOAD:
+            self.unloads.append(names)
+
+    def functions(self):
+        return self.loads[0] if self.loads else []
 
 
 class Metadata:
@@ -197,6 +259,12 @@ def print_records(data):
         print(f"{c_string(record.name)}\t{record.nr}\t{record.size}")
 
 
+def print_programs(data):
+    for program in data.programs().values():
+        print(program.id, "/".join(sorted(program.tags)), program.pid, len(program.loads),
+              len(program.unloads), ",".join(program.functions()))
+
+
 def print_entries(data, prog):
     for record in data.metadata():
         if c_string(record.name) == prog:
@@ -210,6 +278,7 @@ COMMANDS = {
     "records": (print_records, 0),
     "entries": (print_entries, 1),
     "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
+    "programs": (print_programs, 0),
     "types": (lambda data: print(*(kind for _, kind, _ in data.records), sep="\n"), 0),
     "strip": (strip, 1),
 }

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Compare what one recording says about BPF programs in its different records with each
+other, and with what bpftool said while the programs were loaded.
+
+  agree.py FILE WANT    WANT has the output of "bpftool -j prog show id ID", a line for
+                        each program, and a line "unloaded ID" for each that is gone
+
+Of each program of WANT there has to be one BPF_EVENT of its load, and one of its
+unload if it is gone, with its tag, after the KSYMBOL records of its functions, of which
+one has its tag and name; and under the name of each function its whole set, as often as
+there are such programs. Sets of other programs have to belong to a load as well.
+
+The main one of several functions has a tag of its own beside the program's; some kernels
+and perf use the one, other kernels the other.
+"""
+import json
+import re
+import sys
+from collections import Counter
+
+import perfdata
+
+FUNCTION = re.compile(r"^bpf_prog_(?P<tag>[0-9a-f]{16})_(?P<name>.+)$")
+
+
+def read_want(path):
+    programs, unloaded = [], set()
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("unloaded "):
+                unloaded.add(int(line.split()[1]))
+            elif line.strip():
+                programs.append(json.loads(line))
+    return programs, unloaded
+
+
+def wrong_events(want, program, is_unloaded):
+    if program is None:
+        yield "no BPF_EVENT"
+        return
+    if program.tags != {want["tag"]}:
+        yield f"BPF_EVENT has the tags {program.tags}, not {want['tag']}"
+    if len(program.loads) != 1:
+        yield f"{len(program.loads)} loads"
+        return
+    if len(program.unloads) != is_unloaded:
+        yield f"{len(program.unloads)} unloads, not {int(is_unloaded)}"
+    elif is_unloaded and plain(program.unloads[0]) != plain(program.loads[0]):
+        yield f"loaded {program.loads[0]}, unloaded {program.unloads[0]}"
+    names = [FUNCTION.match(name) for name in program.functions()]
+    if not all(names):
+        yield f"functions {program.functions()}"
+    elif not any(name["name"] == want["name"] and (len(names) > 1 or name["tag"] == want["tag"])
+                 for name in names):
+        yield f"no function bpf_prog_{want['tag']}_{want['name']} among {program.functions()}"
+
+
+def plain(names):
+    """Without tags, if there are several"""
+    return sorted(FUNCTION.sub(r"\g<name>", name) for name in names) if len(names) > 1 else names
+
+
+def wanted_entries(wants, programs):
+    entries = Counter()
+    for want in wants:
+        for name in programs[want["id"]].functions():
+            for key, value in want.get("metadata", {}).items():
+                entries[name, key, json.dumps(value)] += 1
+    return entries
+
+
+def normal(value):
+    """As bpftool's values are written; a value that was cut stays as it is."""
+    try:
+        return json.dumps(json.loads(value))
+    except ValueError:
+        return value
+
+
+def found_entries(data):
+    entries = Counter()
+    for record in data.metadata():
+        name = perfdata.c_string(record.name)
+        for key, value in record.entries():
+            entries[name, key, normal(value)] += 1
+    return entries
+
+
+def differences(data, wants, unloaded):
+    programs = data.programs()
+    for want in wants:
+        for what in wrong_events(want, programs.get(want["id"]), want["id"] in unloaded):
+            yield f"{want['name']} (id {want['id']}): {what}"
+    if any(want["id"] not in programs for want in wants):
+        return
+    wanted, found = wanted_entries(wants, programs), found_entries(data)
+    ours = {want["id"] for want in wants}
+    functions = {name for prog_id in ours for name in programs[prog_id].functions()}
+    known = Counter(name for program in programs.values() for name in program.functions())
+    # Somebody else's programs that are called as ours may have the same set or another.
+    others = Counter(name for prog_id, program in programs.items() if prog_id not in ours
+                     for name in program.functions())
+    for entry in sorted(set(wanted) | {entry for entry in found if entry[0] in functions}):
+        if not wanted[entry] <= found[entry] <= wanted[entry] + others[entry[0]]:
+            yield f"{' '.join(entry)}: {found[entry]} times, not {wanted[entry]}"
+    for name in sorted({entry[0] for entry in found} - set(known)):
+        yield f"{name}: has a set, and no program was loaded that has such a function"
+
+
+def main(args):
+    if len(args) != 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    wants, unloaded = read_want(args[1])
+    try:
+        found = list(differences(perfdata.PerfData(args[0]), wants, unloaded))
+    except perfdata.Bad as error:
+        found = [f"{args[0]}: {error}"]
+    for what in found[:20]:
+        print(what)
+    print(f"{len(wants)} programs, {sum('metadata' in want for want in wants)} with metadata, "
+          f"{len(unloaded)} unloaded: {len(found)} differences")
+    return int(bool(found) or not wants)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
