@@ -5,6 +5,8 @@
  *
  *   load FILE                 load the object in place of the one before; prints
  *                             "program ID NAME" and "map ID NAME" for each of its own
+ *   fexit FILE                load an object whose programs are called at the end of the
+ *                             program that was loaded last, and unload it
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
  *                             this process; "freq N" may stand for PERIOD
  *   ioctl                     attach the program by PERF_EVENT_IOC_SET_BPF
@@ -46,6 +48,7 @@ static const struct {
 };
 
 static struct bpf_object *object;
+static const char *prog_name;
 static int prog_fd = -1;
 static int events[MAX_EVENTS];
 static int links[MAX_EVENTS];
@@ -92,10 +95,26 @@ static int do_load(const char *path)
 	err = bpf_object__load(object);
 	bpf_object__for_each_program(prog, object) {
 		prog_fd = bpf_program__fd(prog);
+		prog_name = bpf_program__name(prog);
 		err = err ?: print_program(prog);
 	}
 	bpf_object__for_each_map(map, object)
 		err = err ?: print_map(map);
+	return err;
+}
+
+static int do_fexit(const char *path)
+{
+	struct bpf_object *fexit = bpf_object__open_file(path, NULL);
+	struct bpf_program *prog;
+	int err = 0;
+
+	if (!fexit)
+		return -errno;
+	bpf_object__for_each_program(prog, fexit)
+		err = err ?: bpf_program__set_attach_target(prog, prog_fd, prog_name);
+	err = err ?: bpf_object__load(fexit);
+	bpf_object__close(fexit);
 	return err;
 }
 
@@ -239,6 +258,8 @@ static int run(const char *command, char *args)
 {
 	if (!strcmp(command, "load"))
 		return do_load(args);
+	if (!strcmp(command, "fexit"))
+		return do_fexit(args);
 	if (!strcmp(command, "event"))
 		return do_event(args);
 	if (!strcmp(command, "ioctl"))

@@ -20,6 +20,10 @@
 #	churn OPTION...		load and unload programs, add them to $TMP/list
 #	start_churn OPTION...	the same in the background, for those that stay
 #	await_churn WORD	until it has printed that word; tell_churn: go on
+#	start_attach		attach (see attach.c) in the background, until the test ends
+#	ask COMMAND...		what it shall do; sets PROGRAM_ID, PROGRAM_NAME, MAP_IDS[NAME],
+#				LINK_IDS, PAGES, CODE_BEGIN and CODE_END from the answer
+#	try_ask COMMAND...	the same; if that is an error returns 1 and sets ERROR
 #	await WHAT COMMAND...	until the command succeeds
 #	same WHAT WANT GOT	compare two files, fail with their difference
 #
@@ -246,6 +250,41 @@ await_churn()
 tell_churn()
 {
 	echo >&"${HOLDER[1]}"
+}
+
+start_attach()
+{
+	declare -gA MAP_IDS=()
+	declare -g PROGRAM_ID PROGRAM_NAME CODE_BEGIN CODE_END
+	coproc HOLDER { exec "$OUTPUT/attach"; }
+}
+
+# Tell attach to do something, and read what it answers.
+# shellcheck disable=SC2034 # the variables are the tests'
+try_ask()
+{
+	local word first second
+
+	echo "$*" >&"${HOLDER[1]}"
+	LINK_IDS=() PAGES=() ERROR=
+	while read -r -t 60 -u "${HOLDER[0]}" word first second; do
+		case $word in
+		ok)	return 0 ;;
+		error)	ERROR="$first $second"; return 1 ;;
+		program) PROGRAM_ID=$first PROGRAM_NAME=$second ;;
+		map)	MAP_IDS[$second]=$first ;;
+		link)	LINK_IDS+=("$first") ;;
+		code)	CODE_BEGIN=$first CODE_END=$second ;;
+		page)	PAGES+=("$first") ;;
+		*)	fail "attach says: $word $first $second" ;;
+		esac
+	done
+	fail "attach does not answer"
+}
+
+ask()
+{
+	try_ask "$@" || fail "$ERROR"
 }
 
 # The name that perf gives the main function of a held program.

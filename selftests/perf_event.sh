@@ -9,41 +9,7 @@
 COOKIE=81985529216486895
 # A prime: no default of anybody.
 PERIOD=1000003
-
-start_attach()
-{
-	: >"$TMP/want.sets"
-	declare -gA MAP_IDS=()
-	declare -g PROGRAM_ID PROGRAM_NAME CODE_BEGIN CODE_END
-	coproc HOLDER { exec "$OUTPUT/attach"; }
-}
-
-# Tell attach to do something, and read what it answers; fails if that is an error.
-try_ask()
-{
-	local word first second
-
-	echo "$*" >&"${HOLDER[1]}"
-	LINK_IDS=() PAGES=() ERROR=
-	while read -r -t 60 -u "${HOLDER[0]}" word first second; do
-		case $word in
-		ok)	return 0 ;;
-		error)	ERROR="$first $second"; return 1 ;;
-		program) PROGRAM_ID=$first PROGRAM_NAME=$second ;;
-		map)	MAP_IDS[$second]=$first ;;
-		link)	LINK_IDS+=("$first") ;;
-		code)	CODE_BEGIN=$first CODE_END=$second ;;
-		page)	PAGES+=("$first") ;;
-		*)	fail "attach says: $word $first $second" ;;
-		esac
-	done
-	fail "attach does not answer"
-}
-
-ask()
-{
-	try_ask "$@" || fail "$ERROR"
-}
+WANT_SETS=
 
 load()
 {
@@ -76,10 +42,14 @@ dump_touches()
 		counts, stacks = (json.load(open(path)) for path in sys.argv[1:3])
 		innermost = {number("=I", stack["key"]): number("=Q", stack["value"]) for stack in stacks}
 		begin, end = map(int, sys.argv[3:])
+		samples = {}
 		for entry in counts:
 		    key, value = (entry["formatted"][name] for name in ("key", "value"))
 		    if begin <= innermost.get(key["user_stack"], 0) < end:
-		        print(value["comm"], value["samples"])
+		        comm = value["comm"]
+		        samples[comm] = samples.get(comm, 0) + value["samples"]
+		for comm in samples:
+		    print(comm, samples[comm])
 	END
 }
 
@@ -94,12 +64,13 @@ symbol()
 note_program()
 {
 	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
-	python3 - "$TMP/shown.json" >>"$TMP/want.sets" <<-'END'
+	python3 - "$TMP/shown.json" >"$TMP/set" <<-'END'
 		import json, sys
 		for key, value in json.load(open(sys.argv[1]))["metadata"].items():
 		    print(key, json.dumps(value), sep="\t")
 	END
-	grep -q '^build_date' "$TMP/want.sets" || fail "the build has not stamped $PROGRAM_NAME"
+	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
+	WANT_SETS+=$(cat "$TMP/set")$'\n'
 	symbol >"$TMP/symbol"
 }
 
@@ -109,7 +80,7 @@ check_sets()
 
 	perfdata check "$file"
 	perfdata entries "$file" "$(cat "$TMP/symbol")" | sort >"$TMP/got"
-	sort "$TMP/want.sets" >"$TMP/want"
+	printf '%s' "$WANT_SETS" | sort >"$TMP/want"
 	same "the sets of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
 }
 
