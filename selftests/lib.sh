@@ -163,12 +163,15 @@ perf_is_running()
 
 await_ack()
 {
-	local answer='' end=$((SECONDS + 60))
+	local answer='' part='' end=$((SECONDS + 60))
 
-	until read -r -t 0.2 -u "$ACK" answer; do
+	# What came before the time was over is in the variable, and not read again.
+	until read -r -t 0.2 -u "$ACK" part; do
+		answer+=$part
 		perf_is_running
 		((SECONDS < end)) || fail "perf record does not answer: $(cat "$TMP/perf.err")"
 	done
+	answer+=$part
 	[[ $answer = ack ]] || fail "perf record answers '$answer'"
 }
 
