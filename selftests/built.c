@@ -8,6 +8,8 @@
  *   built no-btf     a program without BTF, its map has BTF
  *   built bare       neither the program nor its map has BTF
  *   built want types the expected values, as values.py reads them in progs/
+ *   built takes-types TYPE KEY_SIZE VALUE_SIZE   whether the kernel takes BTF for such a map:
+ *                    yes or no
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -258,6 +260,45 @@ static void load_bare(void)
 	load_program("built_bare", false, &map, 1);
 }
 
+static enum bpf_map_type map_type(const char *name)
+{
+	for (int type = 1; libbpf_bpf_map_type_str(type); type++) {
+		if (!strcmp(libbpf_bpf_map_type_str(type), name))
+			return type;
+	}
+	errno = EINVAL;
+	die(name);
+	return BPF_MAP_TYPE_UNSPEC;
+}
+
+/* Arrays have int keys, other maps any. */
+static int add_type_of_size(struct btf *btf, int size)
+{
+	int index = checked(btf__add_int(btf, "index", 4, 0), "int");
+	int byte = checked(btf__add_int(btf, "byte", 1, 0), "int");
+
+	return size == 4 ? index : checked(btf__add_array(btf, index, byte, size), "array");
+}
+
+static bool takes_types(const char *type, int key_size, int value_size)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	struct btf *btf = btf__new_empty();
+	int fd;
+
+	if (!btf)
+		die("btf__new_empty");
+	/* With sizes that the kernel takes, or nothing is said about the types. */
+	checked(bpf_map_create(map_type(type), "plain", key_size, value_size, 1, NULL), type);
+	opts.btf_key_type_id = add_type_of_size(btf, key_size);
+	opts.btf_value_type_id = add_type_of_size(btf, value_size);
+	checked(btf__load_into_kernel(btf), "BTF");
+	opts.btf_fd = btf__fd(btf);
+	fd = bpf_map_create(map_type(type), "typed", key_size, value_size, 1, &opts);
+	btf__free(btf);
+	return fd >= 0;
+}
+
 static void wait_for_end_of_input(void)
 {
 	char buf[64];
@@ -285,6 +326,10 @@ int main(int argc, char **argv)
 		print_want(&sec);
 		return 0;
 	}
+	if (argc == 5 && !strcmp(argv[1], "takes-types")) {
+		puts(takes_types(argv[2], atoi(argv[3]), atoi(argv[4])) ? "yes" : "no");
+		return 0;
+	}
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], modes[i].name))
 			continue;
@@ -294,6 +339,7 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: built types|maps|no-btf|bare, or: built want types\n");
+	fprintf(stderr, "usage: built types|maps|no-btf|bare, or: built want types,\n"
+			"       or: built takes-types TYPE KEY_SIZE VALUE_SIZE\n");
 	return 2;
 }

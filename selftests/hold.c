@@ -7,9 +7,11 @@
  * end of its standard input and dies, by whatever signal, leaves nothing
  * loaded behind.
  *
- * For each program a line "ID NAME" is printed, then "ready".
+ * For each program a line "ID NAME" is printed, then "ready". With -m it is the maps
+ * that are created, held and printed, and no program is loaded.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,50 @@ static int print_program(const struct bpf_program *prog)
 	return 0;
 }
 
-static int load(const char *path)
+static int print_map(const struct bpf_map *map)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	int err;
+
+	err = bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &len);
+	if (err) {
+		fprintf(stderr, "hold: %s: no map info: %s\n", bpf_map__name(map), strerror(errno));
+		return err;
+	}
+	printf("%u %s\n", info.id, bpf_map__name(map));
+	return 0;
+}
+
+static int create_maps(struct bpf_object *obj)
+{
+	struct bpf_program *prog;
+	struct bpf_map *map;
+	int err;
+
+	bpf_object__for_each_program(prog, obj)
+		bpf_program__set_autoload(prog, false);
+	/* Of some maps the number of entries is only known when they are used; storage has none. */
+	bpf_object__for_each_map(map, obj) {
+		if (!bpf_map__max_entries(map) &&
+		    !strstr(libbpf_bpf_map_type_str(bpf_map__type(map)), "storage"))
+			bpf_map__set_max_entries(map, 1);
+	}
+	err = bpf_object__load(obj);
+	if (err) {
+		fprintf(stderr, "hold: cannot create the maps of %s: %s\n",
+			bpf_object__name(obj), strerror(-err));
+		return err;
+	}
+	bpf_object__for_each_map(map, obj) {
+		err = print_map(map);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int load(const char *path, bool only_maps)
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
@@ -45,6 +90,8 @@ static int load(const char *path)
 		fprintf(stderr, "hold: cannot open %s: %s\n", path, strerror(errno));
 		return -1;
 	}
+	if (only_maps)
+		return create_maps(obj);
 	err = bpf_object__load(obj);
 	if (err) {
 		fprintf(stderr, "hold: cannot load %s: %s\n", path, strerror(-err));
@@ -68,20 +115,28 @@ static void wait_for_end_of_input(void)
 
 int main(int argc, char **argv)
 {
+	bool only_maps = false;
 	int count = 1;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "n:")) != -1) {
-		if (opt != 'n')
+	while ((opt = getopt(argc, argv, "mn:")) != -1) {
+		switch (opt) {
+		case 'm':
+			only_maps = true;
+			break;
+		case 'n':
+			count = atoi(optarg);
+			break;
+		default:
 			goto usage;
-		count = atoi(optarg);
+		}
 	}
 	if (optind == argc || count < 1)
 		goto usage;
 
 	for (int i = optind; i < argc; i++) {
 		for (int n = 0; n < count; n++) {
-			if (load(argv[i]))
+			if (load(argv[i], only_maps))
 				return 1;
 		}
 	}
@@ -91,6 +146,6 @@ int main(int argc, char **argv)
 	return 0;
 
 usage:
-	fprintf(stderr, "usage: hold [-n TIMES] OBJECT...\n");
+	fprintf(stderr, "usage: hold [-m] [-n TIMES] OBJECT...\n");
 	return 2;
 }
