@@ -34,6 +34,8 @@ TEST_PACKAGES=(
 	bpftool python3 strace util-linux
 	# Kbuild.snippet: its users' tools, another clang, Kbuild
 	git clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
+	# other loaders
+	iproute2 bpftrace
 )
 
 print_usage()
