@@ -20,6 +20,12 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/arch.sh
+. "$SCRIPTS_DIR/lib/arch.sh"
+# shellcheck source=lib/debian.sh
+. "$SCRIPTS_DIR/lib/debian.sh"
+# shellcheck source=lib/cross.sh
+. "$SCRIPTS_DIR/lib/cross.sh"
 # shellcheck source=lib/source.sh
 . "$SCRIPTS_DIR/lib/source.sh"
 # shellcheck source=lib/series.sh
@@ -45,8 +51,10 @@ Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
   --no-patches      build the unpatched tag, as a peer to compare with
 
 Build and output:
-  --out DIR         receives linux/, build/ and perf (default: out/TAG, or
-                    out/TAG-unpatched for --no-patches on a tag with patches)
+  --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
+  --out DIR         receives linux/, build/ and perf (default: out/TAG, with
+                    -ARCH for another one than this machine's, and with
+                    -unpatched for --no-patches on a tag with patches)
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           remove what an earlier run left in DIR, edits included, first
   --no-install      install nothing; refuse and print the apt line
@@ -77,7 +85,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		source:,git:,mirror:,jobs:,out:,no-patches,clean,no-install,stop-after:,quiet,help -- "$@") ||
+		source:,git:,mirror:,jobs:,arch:,out:,no-patches,clean,no-install,stop-after:,quiet,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -86,6 +94,7 @@ parse_options()
 		--git)		OPT_GIT=$2; shift ;;
 		--mirror)	OPT_MIRROR=$2; shift ;;
 		--jobs)		JOBS=$2; shift ;;
+		--arch)		OPT_ARCH=$2; shift ;;
 		--out)		OPT_OUT=$2; shift ;;
 		--no-patches)	OPT_PATCHES=no ;;
 		--clean)	OPT_CLEAN=yes ;;
@@ -107,6 +116,7 @@ check_options()
 	[[ -z $OPT_MIRROR || -z $OPT_SOURCE$OPT_GIT || $OPT_MIRROR = "${PBM_MIRROR:-}" ]] ||
 		die_usage "--mirror is for pinned files: without --source and --git"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	arch__load "$OPT_ARCH"
 	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
@@ -125,7 +135,7 @@ load_series()
 
 resolve_paths()
 {
-	local out=$REPO_DIR/out/$TAG
+	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
 
 	[[ $OPT_PATCHES = yes || ! -d $REPO_DIR/patches/$TAG ]] || out+=-unpatched
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
@@ -209,10 +219,10 @@ prepare_perf()
 print_result()
 {
 	printf '%s\n' "$PERF"
-	"$PERF" version
+	"${CROSS_RUN[@]}" "$PERF" version
 }
 
-OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP=''
+OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
 OPT_PATCHES=yes OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2086 # the names of all variables that quilt would read
@@ -227,6 +237,7 @@ open_output
 clean_output
 log_to "$OUT_DIR/apply-and-build.log"
 packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
+cross__prepare
 series__check_changes
 source__choose "$BASE_DIR"
 series__check_standin "$SOURCE_VERSION"

@@ -8,7 +8,7 @@
 #	build__perf		run make, check the features, put the perf in place
 #
 # Reads:
-#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS
+#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_*
 #
 # In STATE_DIR: "building" while make runs and after it was cut off with files
 # half written (killed, full disk); the next run then starts from an empty build
@@ -27,6 +27,23 @@ build__load_args()
 {
 	mapfile -t BUILD_ARGS < <(build__python)
 	BUILD_ARGS+=(BUILD_BPF_SKEL=1)
+	! arch__is_foreign || build__add_cross_args
+}
+
+# perf's headers include one that new kernels generate, and an old linux-libc-dev
+# lacks; Python, Perl and Java would be this machine's.
+build__add_cross_args()
+{
+	BUILD_ARGS+=("${CROSS_ARGS[@]}" CC="$CROSS_CC -isystem $BUILD_DIR/uapi"
+		NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
+}
+
+build__generate_headers()
+{
+	arch__is_foreign || return 0
+	mkdir -p -- "$BUILD_DIR/uapi/asm" &&
+		sh "$TREE_DIR/scripts/syscallhdr.sh" --emit-nr --abis common,64,renameat,rlimit,memfd_secret \
+			"$TREE_DIR/scripts/syscall.tbl" "$BUILD_DIR/uapi/asm/unistd_64.h"
 }
 
 build__compilers()
@@ -63,7 +80,13 @@ build__make()
 {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u ARCH -u CROSS_COMPILE \
 		PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
-		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}" "$@"
+		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}"
+}
+
+build__all()
+{
+	build__generate_headers &&
+		build__make
 }
 
 build__start()
@@ -114,7 +137,7 @@ build__check_features()
 {
 	local perf=$1 options macro name packages missing=() install=()
 
-	options=$("$perf" version --build-options 2>> "$LOG_FILE") ||
+	options=$("${CROSS_RUN[@]}" "$perf" version --build-options 2>> "$LOG_FILE") ||
 		die_logged "$perf does not run" "remove $BUILD_DIR and run it again"
 	while read -r macro name packages; do
 		grep -q "\[ *on *\] *# *$macro\b" <<< "$options" && continue
@@ -145,7 +168,7 @@ build__perf()
 	on_exit rm -f -- "$PERF.part"
 	on_exit build__excuse_signal
 	build__start
-	run_logged "build perf with $JOBS jobs" build__make || build__die
+	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__all || build__die
 	rm -f -- "$STATE_DIR/building"
 	build__check_features "$BUILD_DIR/perf"
 	{ build__publish && build__write_stamp; } ||

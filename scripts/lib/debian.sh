@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Debian packages of any architecture, unpacked below the cache and not installed:
+# the userland of a guest, a distribution kernel.
+#
+# Usage (after lib/common.sh, lib/arch.sh, arch__load, log_to):
+#	debian__unpack NAME PACKAGE...	unpack them, and what they depend on, for ARCH;
+#					sets DEBIAN_DIR.  Done once: to have newer
+#					packages, remove the directory
+#	debian__unpack_userland		all that a guest of ARCH runs and cross builds
+#					link with: one consistent set of libraries
+#
+# Reads:
+#	CACHE_DIR ARCH_DEBIAN
+# Sets:
+#	DEBIAN_DIR
+#
+# From the archive that apt has on this machine, with its signatures; mmdebstrap
+# resolves the dependencies.  No script of a package runs.
+
+# What selftests/ and the runner call (with perl it prints results when they are there);
+# then what perf and they are linked with.
+USERLAND_PACKAGES=(
+	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
+	findutils grep gzip kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
+	libc6-dev linux-libc-dev libcap-dev libdw-dev libelf-dev libtraceevent-dev libzstd-dev zlib1g-dev
+)
+
+# shellcheck disable=SC2016 # the $(...) are apt's
+debian__sources()
+{
+	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
+		'Identifier: Packages' 'Origin: Debian' | sort -u
+}
+
+debian__check_sources()
+{
+	[[ -z $(debian__sources) ]] || return 0
+	((EUID)) || run_logged "update the package lists" packages__apt update || :
+	[[ -n $(debian__sources) ]] ||
+		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
+}
+
+debian__mmdebstrap()
+{
+	local dir=$1 packages=$2
+
+	debian__sources | mmdebstrap --variant=extract --architectures="$ARCH_DEBIAN" \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$packages" '' "$dir" -
+}
+
+# They would lead out of the directory.
+debian__relative_links()
+{
+	local dir=$1 link
+
+	find "$dir" -path "$dir/dev" -prune -o -type l -lname '/*' -print |
+		while read -r link; do
+			ln -srfT -- "$dir$(readlink -- "$link")" "$link" || return
+		done
+}
+
+# What scripts of base-passwd and mawk would have done
+debian__configure()
+{
+	local dir=$1 file
+
+	[[ ! -d $dir/usr/share/base-passwd ]] || for file in passwd group; do
+		cp -- "$dir/usr/share/base-passwd/$file.master" "$dir/etc/$file" || return
+	done
+	[[ ! -f $dir/usr/bin/mawk ]] || ln -sf mawk "$dir/usr/bin/awk"
+}
+
+debian__fill()
+{
+	debian__mmdebstrap "$@" &&
+		debian__relative_links "$1" &&
+		debian__configure "$1"
+}
+
+debian__unpack()
+{
+	local name=$1 packages key
+
+	shift
+	packages=$(printf '%s\n' "$@" | sort -u | paste -s -d ,)
+	key=$(printf '%s\n' "$packages" | sha256sum | cut -c 1-12)
+	DEBIAN_DIR=$CACHE_DIR/debian/$name-$ARCH_DEBIAN-$key
+	[[ ! -d $DEBIAN_DIR ]] || return 0
+	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory of yours"
+	take_lock "$DEBIAN_DIR.lock" "$DEBIAN_DIR"
+	[[ -d $DEBIAN_DIR ]] || debian__unpack_new "$name" "$packages"
+	release_lock
+}
+
+debian__unpack_new()
+{
+	local name=$1 packages=$2 part=$DEBIAN_DIR.part
+
+	debian__check_sources
+	rm -rf -- "$part"
+	on_exit rm -rf -- "$part"
+	# shellcheck disable=SC2034 # read by run_logged
+	STEP_OUTPUT=$part
+	run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$packages" ||
+		die_logged "cannot unpack Debian's packages for $ARCH_DEBIAN" \
+			"see to the network and apt's sources, then run it again"
+	mv -- "$part" "$DEBIAN_DIR"
+}
+
+debian__unpack_userland()
+{
+	debian__unpack userland "${USERLAND_PACKAGES[@]}"
+}
