@@ -34,6 +34,10 @@
 #	PBM_BPFTOOL		the oracle (default: bpftool)
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
 #	PBM_LIST		if set, only list the tests
+#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
+#				limits get so much longer, the workload so much smaller
+#	PBM_KEEP		a directory for recordings that another machine reads
+#				(optional)
 #
 # Sets:
 #	TMP			a directory for the test file, removed at the end
@@ -46,8 +50,11 @@ export PAGER=cat
 SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 TEST_FILE=$(basename "$0" .sh)
 BPFTOOL=${PBM_BPFTOOL:-bpftool}
-# shellcheck disable=SC2016 # for the inner shell
-WORKLOAD=(sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done')
+SCALE=${PBM_TIMEOUT_SCALE:-1}
+# Some milliseconds, and some hundred samples, on every machine
+WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
+FREQUENCY=()
+((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
 values()
 {
@@ -101,7 +108,7 @@ hold_command()
 	HELD_NAMES=()
 	cd "$OUTPUT" || fail "cannot enter $OUTPUT"
 	coproc HOLDER { exec "$@"; }
-	while read -r -t 60 -u "${HOLDER[0]}" id name; do
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" id name; do
 		[[ $id != ready ]] || return 0
 		HELD_IDS+=("$id")
 		HELD_NAMES+=("$name")
@@ -124,7 +131,7 @@ record()
 	local file=$1
 
 	shift
-	"$PBM_PERF" record -N -q -a -e cpu-clock "$@" -o "$file" -- "${WORKLOAD[@]}"
+	"$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -o "$file" -- "${WORKLOAD[@]}"
 }
 
 show()
@@ -134,7 +141,7 @@ show()
 
 await()
 {
-	local what=$1 end=$((SECONDS + 30))
+	local what=$1 end=$((SECONDS + 30 * SCALE))
 
 	shift
 	until "$@"; do
@@ -163,7 +170,7 @@ perf_is_running()
 
 await_ack()
 {
-	local answer='' part='' end=$((SECONDS + 60))
+	local answer='' part='' end=$((SECONDS + 60 * SCALE))
 
 	# What came before the time was over is in the variable, and not read again.
 	until read -r -t 0.2 -u "$ACK" part; do
@@ -243,7 +250,7 @@ await_churn()
 {
 	local line
 
-	while read -r -t 60 -u "${HOLDER[0]}" line; do
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" line; do
 		[[ $line != "$1" ]] || return 0
 		printf '%s\n' "$line" >>"$TMP/list"
 	done

@@ -64,7 +64,7 @@ test_program_of_a_recorded_process()
 
 test_program_of_the_workload()
 {
-	"$PBM_PERF" record -N -e cpu-clock -o "$TMP/data" -- \
+	"$PBM_PERF" record -N -e cpu-clock -F 97 -o "$TMP/data" -- \
 		"$OUTPUT/churn" -n 6 -p 2 -l 100,150 </dev/null >"$TMP/list" 2>"$TMP/perf.err"
 	check_messages "$TMP/perf.err"
 	check_churn "$TMP/list" "$TMP/data"
