@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/ and "perf test bpf-metadata" on this machine, with
-# the perf that scripts/apply-and-build.sh builds (and builds it, if need be).
-# Run it from anywhere, as root:
+# Build and run selftests/ and "perf test bpf-metadata" on this machine or in a
+# guest, with the perf that scripts/apply-and-build.sh builds (and builds it, if
+# need be). Run it from anywhere, as root:
 #
 #	scripts/run-selftests.sh v6.16
 #	scripts/run-selftests.sh --filter 'values:' v6.16
+#	scripts/run-selftests.sh --vm v6.16
+#	scripts/run-selftests.sh --vm --arch arm64 v6.16
 #
 # The steps are the last lines of this file, in order.
 
@@ -19,10 +21,29 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/source.sh
+. "$SCRIPTS_DIR/lib/source.sh"
+# shellcheck source=lib/arch.sh
+. "$SCRIPTS_DIR/lib/arch.sh"
+# shellcheck source=lib/debian.sh
+. "$SCRIPTS_DIR/lib/debian.sh"
+# shellcheck source=lib/cross.sh
+. "$SCRIPTS_DIR/lib/cross.sh"
+# shellcheck source=lib/kernel.sh
+. "$SCRIPTS_DIR/lib/kernel.sh"
+# shellcheck source=lib/splats.sh
+. "$SCRIPTS_DIR/lib/splats.sh"
+# shellcheck source=lib/vm.sh
+. "$SCRIPTS_DIR/lib/vm.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
 PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
+# What this test has recorded in a guest of another architecture is read here, too.
+FOREIGN_TEST="hardware: samples of cycles"
+FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
+TEST_TIMEOUT=$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")
+SCALE=${PBM_TIMEOUT_SCALE:-1}
 
 # BPF programs belong to the machine, not to a checkout: so does this lock.
 MACHINE_LOCK=/sys/kernel
@@ -52,9 +73,20 @@ Tests:
   -t, --filter ERE  run only tests whose name matches, as --list prints them
   --perf PATH       test this perf instead of the one that is built here
 
+In a guest:
+  --vm              run the tests in a QEMU guest with the pinned kernel, built
+                    once (10 minutes on two idle CPUs) and kept in the cache
+  --arch ARCH       of the guest: $(arch__list | paste -s -d ' ') (default: this
+                    machine's); perf and the tests are cross-built. Under TCG,
+                    arm64 has a PMU
+  --kernel KERNEL   an image to boot, or 'distro' for Debian's
+  --accel ACCEL     kvm or tcg (default: KVM, with the PMU of this machine, if a
+                    guest boots with it; else TCG)
+
 Build and output:
   --out DIR         where perf is built, and the tests in its selftests/
-                    (default: out/TAG)
+                    (default: out/TAG, or out/TAG-ARCH if that is not this
+                    machine's)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the build (default: number of CPUs)
   --no-install      install nothing; refuse and print the apt line
@@ -64,9 +96,16 @@ Build and output:
 
 Environment:
   PBM_UNPATCHED_PERF  perf of the same version without the patches, for tests that
-                    compare with it (default: out/TAG-unpatched/perf, which
-                    apply-and-build.sh --no-patches TAG builds)
+                    compare with it; empty: none (default: out/TAG-unpatched/perf,
+                    which apply-and-build.sh --no-patches TAG builds)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
+  PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
+                    (default: 1; 10 in a guest under TCG)
+  PBM_VM_CPUS, PBM_VM_MEMORY  of the guest (default: 2, 2G)
+  PBM_VM_BOOT       seconds that a guest may take to user space
+                    (default: 5 with KVM, 120 with TCG)
+  PBM_VM_TIMEOUT    seconds until a guest is ended (default: 3600)
+  PBM_CACHE         kernels and packages of guests, and downloads
 
 Prints a line for each test; the last line is "N passed, N failed, N skipped".
 Exit status: 0 all passed or skipped, 1 a test failed or nothing ran, 2 could
@@ -79,7 +118,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options t:h --longoptions \
-		list,filter:,perf:,out:,mirror:,jobs:,no-install,quiet,verbose,help -- "$@") ||
+		list,filter:,perf:,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -87,6 +126,11 @@ parse_options()
 		--list)		OPT_LIST=yes ;;
 		-t|--filter)	OPT_FILTER=$2; shift ;;
 		--perf)		OPT_PERF=$2; shift ;;
+		--vm)		OPT_VM=yes ;;
+		--arch)		OPT_ARCH=$2; shift ;;
+		--kernel)	OPT_KERNEL=$2; shift ;;
+		--accel)	OPT_ACCEL=$2; shift ;;
+		--guest)	OPT_GUEST=$2; shift ;; # what vm.sh calls in the guest
 		--out)		OPT_OUT=$2; shift ;;
 		--mirror)	OPT_MIRROR=$2; shift ;;
 		--jobs)		JOBS=$2; shift ;;
@@ -102,6 +146,16 @@ parse_options()
 	TAG=$1
 }
 
+check_vm_options()
+{
+	[[ $OPT_VM = yes || -z $OPT_ARCH$OPT_KERNEL$OPT_ACCEL ]] ||
+		die_usage "--arch, --kernel and --accel are for --vm"
+	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
+	[[ $OPT_KERNEL =~ ^(|distro)$ || -f $OPT_KERNEL ]] ||
+		die "--kernel $OPT_KERNEL: no such file" "name an image, or say distro"
+	arch__load "$OPT_ARCH"
+}
+
 # grep has status 2 for what is no regular expression.
 check_options()
 {
@@ -109,6 +163,7 @@ check_options()
 
 	pin__check_tag "$TAG"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	[[ $SCALE =~ ^[1-9][0-9]*$ ]] || die "PBM_TIMEOUT_SCALE=$SCALE: not a number from 1 up" "correct or unset it"
 	[[ $OPT_VERBOSE = no || ${PBM_QUIET:-0} != 1 ]] || die_usage "--quiet and --verbose exclude each other"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
@@ -118,9 +173,9 @@ check_options()
 
 check_unpatched()
 {
-	local built=$REPO_DIR/out/$TAG-unpatched/perf
+	local built=$REPO_DIR/out/$TAG$ARCH_SUFFIX-unpatched/perf
 
-	if [[ -z ${PBM_UNPATCHED_PERF:-} && -x $built ]]; then
+	if [[ -z ${PBM_UNPATCHED_PERF+set} && -x $built ]]; then
 		PBM_UNPATCHED_PERF=$built
 	fi
 	[[ -z ${PBM_UNPATCHED_PERF:-} || -x $PBM_UNPATCHED_PERF ]] ||
@@ -161,12 +216,15 @@ check_selection()
 
 resolve_paths()
 {
-	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG}")
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG$ARCH_SUFFIX}")
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
 	TESTS_DIR=$OUT_DIR/selftests
-	LOGS_DIR=$TESTS_DIR/logs
-	RESULTS=$TESTS_DIR/results
+	VM_DIR=${OPT_GUEST:-$TESTS_DIR/vm}
+	RESULTS_DIR=$TESTS_DIR
+	[[ $OPT_VM = no && -z $OPT_GUEST ]] || RESULTS_DIR=$VM_DIR
+	LOGS_DIR=$RESULTS_DIR/logs
+	RESULTS=$RESULTS_DIR/results
 	PERF=$OUT_DIR/perf
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
@@ -183,23 +241,36 @@ check_bpftool()
 		die "${PBM_BPFTOOL:-bpftool}: not a program" "install bpftool, or correct PBM_BPFTOOL"
 }
 
-# With a perf from elsewhere the tree and its libbpf do, however old.
-prepare_perf()
+apply_and_build()
 {
-	local args=(--jobs "$JOBS" --out "$OUT_DIR")
+	local args=(--jobs "$JOBS")
 
-	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
 	[[ -z $OPT_MIRROR ]] || args+=(--mirror "$OPT_MIRROR")
 	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
 	[[ ${PBM_QUIET:-0} != 1 ]] || args+=(--quiet)
-	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$TAG" ||
+	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$@" "$TAG" ||
 		die "there is no perf to test" "see above; then run this again"
+}
+
+# With a perf from elsewhere the tree and its libbpf do, however old.
+prepare_perf()
+{
+	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
+	apply_and_build --arch "$ARCH" --out "$OUT_DIR"
+}
+
+# It reads what another architecture has recorded.
+prepare_host_perf()
+{
+	arch__is_foreign || return 0
+	apply_and_build
+	HOST_PERF=$REPO_DIR/out/$TAG/perf
 }
 
 open_output()
 {
 	mkdir -p -- "$LOGS_DIR" || die "cannot create $LOGS_DIR" "use another --out"
-	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
+	[[ -n $OPT_GUEST ]] || take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
 }
 
 # Inherited by every test, and so held until the last of them has ended.
@@ -225,16 +296,21 @@ make_run_dir()
 	# One test records as nobody, into a directory below.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
+	STEP_LOG=$RUN_DIR/log
 	# For perf test: nothing of the user's, and no copies in ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
-	rm -f -- "$LOGS_DIR"/*.log
+}
+
+clear_results()
+{
+	rm -f -- "$LOGS_DIR"/*.log "$RESULTS_DIR"/hardware.*
 	: >"$RESULTS"
 }
 
 build_selftests()
 {
 	run_logged "build the tests" env -u MAKEFLAGS -u MAKELEVEL \
-		make -C "$SELFTESTS_DIR" -j "$JOBS" \
+		make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
 		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" all ||
 		die_logged "the tests do not build" "see the log"
 	# The runner looks for settings below its own directory.
@@ -251,39 +327,72 @@ print_inputs()
 	msg "logs      $LOGS_DIR"
 }
 
-# As a group of its own, which common.sh ends on a signal.
+# Runs as a group of its own, which common.sh ends on a signal. The output goes
+# into the log $1; whenever it has a result, $2 is called.
 run_step()
 {
-	local log=$1 status=0
+	local log=$1 hook=$2 status=0 output recorder group
 
-	shift
+	shift 2
+	exec {output}> >(record_step "$log" "$hook")
+	recorder=$!
 	set -m
-	# The runner opens its standard output again, so everybody has to append.
-	"$@" >>"$log" 2>&1 </dev/null &
-	STEP_PID=$!
+	"$@" >&"$output" 2>&1 </dev/null &
+	STEP_PID=$! group=$!
 	set +m
+	exec {output}>&-
 	wait "$STEP_PID" || status=$?
 	STEP_PID=
+	wait_for_group "$group"
+	wait "$recorder" || die "cannot write $log" "free some space or use another --out"
 	return "$status"
+}
+
+# STEP_LOG is a copy that can be read while it grows: the log may be on the host.
+record_step()
+{
+	local line log copy
+
+	trap '' INT TERM HUP
+	exec {log}>"$1" {copy}>"$STEP_LOG"
+	while IFS= read -r line || [[ -n $line ]]; do
+		printf '%s\n' "$line" >&"$copy" && printf '%s\n' "$line" >&"$log" || return
+		[[ ! $line =~ ^'# '(not )?'ok ' ]] || "$2"
+	done
 }
 
 run_kselftest()
 {
 	# shellcheck disable=SC2016 # for the inner shell
 	PBM_PERF=$PERF PBM_FILTER=$OPT_FILTER OUTPUT=$TESTS_DIR/build TMPDIR=$RUN_DIR \
+		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} BASE_DIR=$TESTS_DIR \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
 run_program()
 {
-	local program=$1
-	local log=$LOGS_DIR/${program%.sh}.log
+	PROGRAM_LOG=$LOGS_DIR/${1%.sh}.log
+	PROGRAM_NAME=${1%.sh}
 
-	[[ -n $(list_program "$program") ]] || return 0
-	run_step "$log" run_kselftest "$program" || :
-	awk -v program="${program%.sh}" -f "$SELFTESTS_DIR/ktap.awk" "$log" >"$RUN_DIR/results"
-	report "$log"
+	[[ -n $(list_program "$1") ]] || return 0
+	: >"$RUN_DIR/reported"
+	run_step "$PROGRAM_LOG" report_result run_kselftest "$1" || :
+	report_rest
+}
+
+report_result()
+{
+	[[ $OPT_VERBOSE = yes ]] || report_rest -v unfinished=1
+}
+
+# What the program's log says and was not yet reported
+report_rest()
+{
+	awk "$@" -v program="$PROGRAM_NAME" -f "$SELFTESTS_DIR/ktap.awk" "$STEP_LOG" |
+		tail -n +$(($(wc -l <"$RUN_DIR/reported") + 1)) >"$RUN_DIR/results"
+	cat "$RUN_DIR/results" >>"$RUN_DIR/reported"
+	report "$PROGRAM_LOG"
 }
 
 # Verbose, because a second run for the log's sake may not fail again, and for
@@ -297,17 +406,17 @@ run_perf_test()
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
 	cd -- "$TREE_DIR/tools/perf"
-	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig run_step "$log" \
-		timeout "$PERF_TEST_TIMEOUT" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
+	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig run_step "$log" true \
+		timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
 	cd -- "$REPO_DIR"
-	awk -f "$SELFTESTS_DIR/perf-test.awk" "$log" >"$RUN_DIR/results"
+	awk -f "$SELFTESTS_DIR/perf-test.awk" "$STEP_LOG" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
 	fi
 	report "$log"
 }
 
-# The part of log $1 that belongs to the failed test $2: what it printed before
+# The part of the log that belongs to the failed test $2: what it printed before
 # its result. A program that broke down has no result: then it is the end.
 print_failure()
 {
@@ -320,7 +429,7 @@ print_failure()
 		}
 		{ line[n++] = $0 }
 		END { for (i = n > 20 ? n - 20 : 0; i < n; i++) print line[i] }
-	' "$1" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
+	' "$STEP_LOG" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
 	printf '  log: %s\n' "$1"
 }
 
@@ -329,7 +438,7 @@ report()
 	local log=$1 kind name reason
 
 	cat "$RUN_DIR/results" >>"$RESULTS"
-	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$log"
+	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$STEP_LOG"
 	while IFS=$'\t' read -r kind name reason; do
 		case $kind in
 		ok)	msg "ok      $name" ;;
@@ -355,29 +464,137 @@ print_totals()
 	((passed && !failed)) || exit 1
 }
 
+# --- here or in a guest -------------------------------------------------------
+
+run_here()
+{
+	local program
+
+	print_inputs
+	take_machine_lock
+	make_run_dir
+	clear_results
+	for program in $(test_programs); do
+		run_program "$program"
+	done
+	run_perf_test
+}
+
+# The paths are the same in the guest, but only those that it is told to share.
+share_paths()
+{
+	local path
+
+	for path in "$REPO_DIR" "$OUT_DIR"; do
+		vm__share "$path"
+	done
+	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_BPFTOOL:-}"; do
+		[[ $path != */* ]] || vm__share "$(dirname -- "$(realpath -- "$path")")"
+	done
+}
+
+# The command of this same script that runs in the guest
+guest_command()
+{
+	local name
+
+	GUEST_COMMAND=(env PBM_QUIET="${PBM_QUIET:-0}" PBM_UNPATCHED_PERF="${PBM_UNPATCHED_PERF:-}"
+		PBM_NEED_PMU="$ARCH_HAS_PMU")
+	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
+		[[ -z ${!name:-} ]] || GUEST_COMMAND+=("$name=${!name}")
+	done
+	GUEST_COMMAND+=("$SCRIPTS_DIR/${0##*/}" --guest "$VM_DIR" --out "$OUT_DIR" --filter "$OPT_FILTER")
+	[[ -z $OPT_PERF ]] || GUEST_COMMAND+=(--perf "$PERF")
+	[[ $OPT_VERBOSE = no ]] || GUEST_COMMAND+=(--verbose)
+	GUEST_COMMAND+=("$TAG")
+}
+
+run_in_vm()
+{
+	kernel__prepare
+	vm__prepare
+	share_paths
+	guest_command
+	clear_results
+	msg "guest     $ARCH, kernel $KERNEL_FROM"
+	msg "console   $VM_DIR/console.log"
+	vm__run "${GUEST_COMMAND[@]}"
+	((VM_STATUS == 0)) ||
+		die "the tests could not run in the guest, status $VM_STATUS" "see above, and $VM_DIR/console.log"
+	check_completeness
+}
+
+# What a guest leaves out must not look as if it had passed.
+check_completeness()
+{
+	local name
+
+	while read -r name; do
+		cut -f 2 "$RESULTS" | grep -q -F -e "$name" && continue
+		printf 'FAILED  %s (no result came back from the guest)\n' "$name"
+		printf 'not ok\t%s\tno result\n' "$name" >>"$RESULTS"
+	done <<<"$SELECTED"
+}
+
+read_recording()
+{
+	"$HOST_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period \
+		-i "$VM_DIR/hardware.data" >"$VM_DIR/hardware.text.here" 2>>"$LOG_FILE" &&
+		grep -q PERF_RECORD_BPF_METADATA "$VM_DIR/hardware.text.here" &&
+		diff -u "$VM_DIR/hardware.text" "$VM_DIR/hardware.text.here" >>"$LOG_FILE"
+}
+
+check_recording()
+{
+	arch__is_foreign && grep -q -x -F "$FOREIGN_TEST" <<<"$SELECTED" || return 0
+	if read_recording; then
+		printf 'ok\t%s\t\n' "$FOREIGN_CHECK" >>"$RESULTS"
+		msg "ok      $FOREIGN_CHECK"
+	else
+		printf 'not ok\t%s\t\n' "$FOREIGN_CHECK" >>"$RESULTS"
+		printf 'FAILED  %s\n  log: %s\n' "$FOREIGN_CHECK" "$LOG_FILE"
+	fi
+}
+
+check_guest()
+{
+	check_recording
+	vm__check_log || printf 'not ok\tkernel log of the guest\n' >>"$RESULTS"
+}
+
+prepare()
+{
+	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
+	cross__prepare
+	check_bpftool
+	prepare_perf
+	prepare_host_perf
+	build_selftests
+}
+
 OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_INSTALL=yes OPT_VERBOSE=no
+OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 # bpftool is there, and su keeps the user's PATH.
 PATH=$PATH:/usr/sbin:/sbin
 
 parse_options "$@"
 check_options
+check_vm_options
 check_unpatched
 resolve_paths
 check_selection
 check_root
 open_output
 log_to "$TESTS_DIR/build.log"
-packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
-check_bpftool
-prepare_perf
-build_selftests
-print_inputs
-take_machine_lock
-make_run_dir
-for program in $(test_programs); do
-	run_program "$program"
-done
-run_perf_test
-print_totals
+case $OPT_VM:$OPT_GUEST in
+no:)	prepare
+	run_here
+	print_totals ;;
+yes:)	prepare
+	run_in_vm
+	check_guest
+	print_totals ;;
+*)	run_here ;;
+esac

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of apply-and-build.sh: its errors, its repairs and what it leaves alone.
+# Tests of apply-and-build.sh: its errors, its repairs and what it leaves alone;
+# and of guests that go wrong, for run-selftests.sh --vm.
 # No perf is built: a "kernel" of a few files with a Makefile that copies stands
-# in, packages and network are stubs in PATH.  Takes about a minute.
+# in, packages, network and QEMU are stubs in PATH.  Takes about a minute.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	those whose name has one of the words
@@ -143,7 +144,29 @@ make_stubs()
 		echo "\${STUB_POOL:-file:$TOP/nowhere}"
 	fi
 	END
+	make_qemu_stub
 	chmod +x "$TOP"/stubs/*
+}
+
+# A machine that does what STUB_VM says, and with KVM what STUB_KVM says: to "hang"
+# at boot, to "panic" in the tests, to go on for "ever", or to end with a status.
+make_qemu_stub()
+{
+	cat > "$TOP/stubs/qemu-system-x86_64" <<-'END'
+	#!/bin/bash
+	echo $$ > "$VM_DIR/pid"
+	what=$STUB_VM
+	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
+	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] %s\r\n' "${STUB_CONSOLE:-clocksource: stub}" > "$VM_DIR/console.log"
+	[[ $what != hang ]] || exec sleep 60
+	echo started > "$VM_DIR/status"
+	echo "ok      a test" > "$VM_DIR/report"
+	case $what in
+	ever)	exec sleep 60 ;;
+	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >> "$VM_DIR/console.log" ;;
+	*)	echo "$what" > "$VM_DIR/status" ;;
+	esac
+	END
 }
 
 make_fixtures()
@@ -193,6 +216,27 @@ call_script()
 		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/apply-and-build.sh" --out "$OUT" "$@"
 }
 
+# A guest, without anything that is built or downloaded
+call_vm()
+{
+	mkdir -p "$TOP/t/vm" "$TOP/t/tmp"
+	# shellcheck disable=SC2016 # for the inner shell
+	exec env PATH="$TOP/stubs:$REAL_PATH" TMPDIR="$TOP/t/tmp" VM_DIR="$TOP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
+		STUB_VM="$STUB_VM" STUB_KVM="${STUB_KVM:-hang}" OPT_ACCEL="${ACCEL-tcg}" \
+		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
+		set -euo pipefail
+		for lib in common arch splats vm; do
+			. "$SCRIPTS_DIR/lib/$lib.sh"
+		done
+		vm__kvm_refusal() { :; }
+		arch__load x86_64
+		KERNEL_IMAGE=/dev/null KERNEL_MODULES=()
+		VM_ROOT=/ VM_BUSYBOX=/bin/true VM_SHARES=("rw $VM_DIR")
+		vm__run true
+		echo "guest: $VM_STATUS"
+		vm__check_log || exit 1' run-selftests.sh
+}
+
 # --- assertions: the first that fails ends the test ----------------------------
 
 # expect STATUS [ARGUMENT...]: runs the script, keeps what it prints in $PRINTED.
@@ -204,6 +248,40 @@ expect()
 	PRINTED=$(call_script "$@" 2>&1) || status=$?
 	printf '%s\n' "--- $* ($status)" "$PRINTED"
 	((status == wanted)) || fail "status $status, not $wanted"
+}
+
+# expect_vm STATUS: the same for a guest, which leaves nothing.
+expect_vm()
+{
+	local wanted=$1 status=0
+
+	PRINTED=$(call_vm 2>&1) || status=$?
+	printf '%s\n' "--- guest ($status)" "$PRINTED"
+	((status == wanted)) || fail "status $status, not $wanted"
+	vm_left_nothing
+}
+
+vm_left_nothing()
+{
+	local files
+
+	! kill -0 "$(< "$TOP/t/vm/pid")" 2>/dev/null || fail "QEMU still runs"
+	files=$(ls -A "$TOP/t/tmp")
+	[[ -z $files ]] || fail "left: $files"
+}
+
+start_vm()
+{
+	local tries=0
+
+	set -m
+	call_vm > "$TOP/t/vm.log" 2>&1 &
+	HANGING=$!
+	set +m
+	until grep -q 'a test' "$TOP/t/vm.log" 2>/dev/null; do
+		sleep 0.1
+		((++tries < 200)) || fail "the guest was never started"
+	done
 }
 
 fail()
@@ -702,6 +780,197 @@ test_full_disk_is_repaired()
 	mount -o remount,size=40m "$TOP/disk"
 	expect 0 v0.1
 	umount "$TOP/disk"
+}
+
+# The "kernel" of kernel__prepare: a tarball whose Makefile does what it is told
+make_bootable()
+{
+	local dir=$TOP/t/kernel
+
+	make_kernel "$dir/linux-0.1" 0
+	cat > "$dir/linux-0.1/Makefile" <<-'END'
+	VERSION = 0
+	PATCHLEVEL = 1
+	SUBLEVEL = 0
+	EXTRAVERSION =
+	.RECIPEPREFIX := >
+	allnoconfig:
+	> grep '^CONFIG_' $(KCONFIG_ALLCONFIG) | grep -v "$${STUB_DROP:-^$$}" > $(O)/.config
+	bzImage:
+	> [ -z "$$STUB_FAIL" ]
+	> mkdir -p $(O)/arch/x86/boot; echo image > $(O)/arch/x86/boot/bzImage; echo >> $(TOP)/built
+	END
+	pack_bootable
+}
+
+pack_bootable()
+{
+	local file=$CACHE/linux-0.1.tar.xz
+
+	tar -C "$TOP/t/kernel" -cJf "$file" linux-0.1
+	mkdir -p "$TOP/t/pins"
+	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$file")/" "$TOP/pins/v0.1" > "$TOP/t/pins/v0.1"
+}
+
+expect_kernel()
+{
+	local wanted=$1 status=0
+
+	# shellcheck disable=SC2016 # for the inner shell
+	PRINTED=$(env PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$TOP/t/pins" TOP="$TOP/t" \
+		SCRIPTS_DIR="$SCRIPTS_DIR" bash -c '
+		set -euo pipefail
+		for lib in common pin arch packages source debian kernel; do
+			. "$SCRIPTS_DIR/lib/$lib.sh"
+		done
+		pahole() { echo v1; }
+		TAG=v0.1 OPT_KERNEL="" OPT_MIRROR="" OPT_INSTALL=no JOBS=1 PBM_TICK=1000
+		log_to "$TOP/log"
+		arch__load x86_64
+		kernel__prepare
+		cat "$KERNEL_IMAGE"' run-selftests.sh 2>&1) || status=$?
+	printf '%s\n' "--- kernel ($status)" "$PRINTED"
+	((status == wanted)) || fail "status $status, not $wanted"
+	[[ -z $(find "$CACHE/kernels" -name '*.part' -o -name '*.new') ]] || fail "a .part is left"
+}
+
+test_kernel_is_built_once()
+{
+	make_bootable
+	expect_kernel 0
+	[[ $PRINTED = *image ]] || fail "no image"
+	expect_kernel 0
+	[[ $(wc -l < "$TOP/t/built") -eq 1 ]] || fail "built again"
+	echo 'EXTRAVERSION =' >> "$TOP/t/kernel/linux-0.1/Makefile"
+	pack_bootable
+	expect_kernel 0
+	[[ $(wc -l < "$TOP/t/built") -eq 2 ]] || fail "another source, and not built again"
+}
+
+test_kernel_that_drops_an_option()
+{
+	make_bootable
+	STUB_DROP=CONFIG_DEBUG_INFO_BTF expect_kernel 2
+	printed "not set: CONFIG_DEBUG_INFO_BTF=y"
+	expect_kernel 0
+}
+
+test_kernel_that_does_not_build()
+{
+	make_bootable
+	STUB_FAIL=1 expect_kernel 2
+	printed "the kernel does not build"
+	expect_kernel 0
+}
+
+test_vm_options_that_make_no_sense()
+{
+	local options status
+
+	for options in '--accel tcg' '--arch arm64' '--kernel distro' '--vm --accel hvf' '--vm --arch vax' '--vm --kernel /none'; do
+		status=0
+		# shellcheck disable=SC2086 # several words
+		PRINTED=$(PBM_PINS=$PINS "$SCRIPTS_DIR/run-selftests.sh" $options v0.1 2>&1) || status=$?
+		((status == 2)) || fail "$options: status $status"
+		if [[ $options = --vm* ]]; then
+			printed "error: ${options#--vm }: "
+		else
+			printed "error: --arch, --kernel and --accel are for --vm"
+		fi
+	done
+}
+
+test_vm_status_and_report_come_back()
+{
+	STUB_VM=0 expect_vm 0
+	printed "ok      a test"
+	printed "guest: 0"
+	STUB_VM=2 expect_vm 0
+	printed "guest: 2"
+}
+
+test_vm_that_hangs_at_boot()
+{
+	STUB_VM=hang expect_vm 2
+	printed "no user space within 1 s, its console ends with '[ 0.1] clocksource: stub'"
+	printed "  | [ 0.1] clocksource: stub"
+}
+
+test_vm_that_panics()
+{
+	STUB_VM=panic expect_vm 2
+	printed "ok      a test"
+	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
+	printed "  | [ 0.2] Kernel panic - not syncing: stub"
+	printed "the guest ended before its tests did"
+}
+
+test_vm_that_does_not_end()
+{
+	VM_TIMEOUT=1 STUB_VM=ever expect_vm 2
+	printed "ok      a test"
+	printed "has not ended after 1 s"
+	printed "clocksource: stub"
+}
+
+test_vm_without_a_working_kvm()
+{
+	ACCEL='' STUB_VM=0 expect_vm 0
+	printed "TCG (KVM: no user space within 1 s, its console ends with '[ 0.1] clocksource: stub')"
+	ACCEL=kvm STUB_VM=0 expect_vm 2
+	printed "leave out --accel kvm"
+	ACCEL='' STUB_KVM=0 STUB_VM=hang expect_vm 0
+	printed "accel     KVM"
+}
+
+test_vm_with_a_splat()
+{
+	local line
+
+	for line in 'WARNING: CPU: 0 PID: 1 at x.c:1' 'BUG: KASAN: stub' 'INFO: task x:1 blocked for more than 120 seconds.'; do
+		STUB_CONSOLE=$line STUB_VM=0 expect_vm 1
+		printed "  | [ 0.1] $line"
+		printed "FAILED  the kernel of the guest complains"
+	done
+}
+
+test_vm_without_a_log()
+{
+	sed -i 's/Linux version//' "$TOP/stubs/qemu-system-x86_64"
+	PRINTED=$(STUB_VM=0; expect_vm 1) || fail "$PRINTED"
+	make_qemu_stub
+	printed "is no log of a kernel"
+}
+
+test_vm_interrupted()
+{
+	STUB_VM=ever start_vm
+	kill -INT -- "-$HANGING"
+	wait "$HANGING"
+	[[ $? -eq 130 ]] || fail "not ended by SIGINT"
+	vm_left_nothing
+}
+
+test_vm_terminated()
+{
+	STUB_VM=ever start_vm
+	kill -TERM "$HANGING"
+	wait "$HANGING"
+	[[ $? -eq 143 ]] || fail "not ended by SIGTERM"
+	vm_left_nothing
+}
+
+test_vm_ends_with_its_script()
+{
+	local tries=0
+
+	STUB_VM=ever start_vm
+	kill -KILL "$HANGING"
+	wait "$HANGING"
+	while kill -0 "$(< "$TOP/t/vm/pid")" 2>/dev/null; do
+		sleep 0.1
+		((++tries < 100)) || fail "QEMU still runs"
+	done
 }
 
 # --- run ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 #
 # Read what kselftest/runner.sh prints for one test program (-v program=NAME)
 # and print a line for each result: "ok", "not ok" or "skip", a tab, the name,
-# a tab, the reason.
+# a tab, the reason. With -v unfinished=1 the program still runs.
 #
 # A result that was planned and is missing is a failure, and so are a program
 # that prints no plan, and one that ends with an error after passing everything.
@@ -55,6 +55,8 @@ function skip_reason(line)
 }
 
 END {
+	if (unfinished)
+		exit
 	if (ended == "")
 		ended = "did not end"
 	how = ended == "ok" ? "" : " (" ended ")"

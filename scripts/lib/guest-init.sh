@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Pid 1 of a guest, after guest-initramfs.sh: mounts what tests expect, runs the
+# command that vm.sh has left in /run/pbm-command and ends the guest. The
+# command's output goes to the port "report"; into the file that it names as
+# PBM_STATUS go "started", then its exit status. Whatever goes wrong here ends
+# pid 1, and so the guest, without a status.
+
+set -euo pipefail
+
+mount_all()
+{
+	mkdir -p /dev/pts /dev/shm
+	mount -t devpts devpts /dev/pts
+	mount -t tmpfs shm /dev/shm
+	mount -t debugfs debugfs /sys/kernel/debug
+	mount -t tracefs tracefs /sys/kernel/tracing
+	mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	mount -t bpf bpf /sys/fs/bpf
+	ln -sfn /proc/self/fd /dev/fd
+	ln -sfn /proc/self/fd/0 /dev/stdin
+	ln -sfn /proc/self/fd/1 /dev/stdout
+	ln -sfn /proc/self/fd/2 /dev/stderr
+}
+
+# There is no udev that would name it.
+open_report()
+{
+	local name
+
+	for name in /sys/class/virtio-ports/*/name; do
+		if [[ $(< "$name") = report ]]; then
+			name=${name%/name}
+			exec > "/dev/${name##*/}" 2>&1
+			return 0
+		fi
+	done
+	echo "guest-init.sh: no virtio port named report"
+	return 1
+}
+
+run_command()
+{
+	local status=0
+
+	echo started > "$PBM_STATUS"
+	bash -c '. /run/pbm-command' < /dev/null || status=$?
+	echo "$status" > "$PBM_STATUS"
+}
+
+# Without a way back; QEMU is told not to reboot.
+end_guest()
+{
+	sync
+	echo b > /proc/sysrq-trigger
+	sleep infinity
+}
+
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LANG=C.UTF-8
+
+mount_all
+PBM_STATUS=$(sed -n 's/^# status //p' /run/pbm-command)
+open_report
+run_command
+end_guest

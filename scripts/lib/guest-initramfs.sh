@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# /init of a guest's initramfs, run by busybox: puts the root together from the
+# host's directories and hands over to guest-init.sh. vm.sh has put into the
+# initramfs: /modules/*, /shares (lines "TAG ro|rw PATH") and /command.
+
+PATH=/bin
+P9=trans=virtio,version=9p2000.L,msize=512000
+
+# The end of pid 1 is a panic, and that ends the guest.
+set -e
+mkdir -p /dev /proc /sys /lower /rw /root
+mount -t devtmpfs dev /dev
+for module in /modules/*; do
+	[ ! -e "$module" ] || insmod "$module"
+done
+
+mount -t 9p -o "ro,cache=loose,$P9" root /lower
+mount -t tmpfs rw /rw
+mkdir /rw/upper /rw/work
+mount -t overlay -o lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work root /root
+
+cd /root
+mkdir -p dev proc sys tmp run
+mount -t devtmpfs dev dev
+mount -t proc proc proc
+mount -t sysfs sys sys
+mount -t tmpfs -o mode=1777 tmp tmp
+mount -t tmpfs -o mode=755 run run
+
+# After /tmp, because they may be in it. What the guest writes is on the host at once.
+while read -r tag mode path; do
+	mkdir -p "/root$path"
+	cache=loose
+	[ "$mode" = ro ] || cache=none
+	mount -t 9p -o "$mode,cache=$cache,$P9" "$tag" "/root$path"
+done </shares
+cp /command run/pbm-command
+init=$(cat /next)
+exec switch_root /root "$init"

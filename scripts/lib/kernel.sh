@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The kernel of a guest: built from the pinned source, Debian's, or a file.
+#
+# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh,
+# lib/debian.sh, arch__load, log_to):
+#	kernel__prepare		build, fetch or find the one that OPT_KERNEL names
+#
+# Reads:
+#	OPT_KERNEL	empty: the pinned source with selftests/config*; "distro";
+#			or an image
+#	TAG ARCH_* CACHE_DIR JOBS OPT_MIRROR OPT_INSTALL
+# Sets:
+#	KERNEL_IMAGE	to boot
+#	KERNEL_MODULES	files to load before the guest has a root, in order
+#	KERNEL_FROM	for people
+#
+# A kernel that was built stays in the cache, in a directory named after the
+# source, the configuration and the compiler.
+
+KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
+KERNEL_CONFIGS=("$REPO_DIR/selftests/config" "$REPO_DIR/selftests/config.vm")
+# What a distribution has as modules and a guest needs to find its root.
+KERNEL_ROOT_MODULES=(virtio_pci virtio_console 9pnet_virtio 9p overlay)
+
+kernel__config()
+{
+	cat -- "${KERNEL_CONFIGS[@]}" "$REPO_DIR/selftests/config.vm.$ARCH"
+}
+
+kernel__make()
+{
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O KCONFIG_ALLCONFIG="$1/wanted" \
+		make -C "$1/linux" O="$1/build" ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" -j "$JOBS" "${@:2}"
+}
+
+# The part of the source that perf is built from is of no use here.
+kernel__choose_source()
+{
+	local entry full=()
+
+	pin__load "$TAG"
+	for entry in "${PIN_SOURCES[@]}"; do
+		[[ $entry = *-perf.tar.* ]] || full+=("$entry")
+	done
+	PIN_SOURCES=("${full[@]}")
+	# shellcheck disable=SC2034 # read by source.sh
+	OPT_SOURCE='' OPT_GIT=''
+	source__choose /nonexistent
+}
+
+kernel__key()
+{
+	{
+		printf '%s\n' "$SOURCE_ID" "$ARCH"
+		kernel__config
+		"${ARCH_CROSS}gcc" --version | sed -n 1p
+		pahole --version
+	} | sha256sum | cut -c 1-12
+}
+
+kernel__unpack()
+{
+	# shellcheck disable=SC2034 # read by source.sh
+	local part=$1 SOURCE_EXCLUDES=()
+
+	mkdir -p -- "$part/linux" "$part/build" &&
+		source__stream | tar -x -C "$part/linux" --strip-components=1 --no-same-owner
+}
+
+# Kconfig drops without a word what has an unmet dependency.
+kernel__configure()
+{
+	local part=$1
+
+	kernel__config > "$part/wanted" &&
+		kernel__make "$part" allnoconfig &&
+		! grep '^CONFIG_' "$part/wanted" | grep -vxFf "$part/build/.config" | sed 's/^/not set: /' | grep .
+}
+
+kernel__compile()
+{
+	kernel__make "$1" "$ARCH_IMAGE"
+}
+
+kernel__publish()
+{
+	local part=$1 dir=$2
+
+	rm -rf -- "$dir.new" &&
+		mkdir -- "$dir.new" &&
+		cp -- "$part/build/arch/${ARCH/x86_64/x86}/boot/$ARCH_IMAGE" "$dir.new/image" &&
+		cp -- "$part/build/.config" "$dir.new/config" &&
+		printf '%s\n' "$SOURCE_FROM" > "$dir.new/source" &&
+		mv -- "$dir.new" "$dir"
+}
+
+kernel__die()
+{
+	disk_is_full "$CACHE_DIR" &&
+		die_logged "no space left in $CACHE_DIR" "free some space (4 GB is enough), or set PBM_CACHE"
+	die_logged "$1" "see the log; or use another kernel with --kernel"
+}
+
+kernel__build()
+{
+	local dir=$1 part=$1.part
+
+	rm -rf -- "$part"
+	on_exit rm -rf -- "$part" "$dir.new"
+	# shellcheck disable=SC2034 # read by run_logged
+	STEP_OUTPUT=$part
+	run_logged "unpack ${SOURCE_PATH##*/}" kernel__unpack "$part" || kernel__die "cannot unpack $SOURCE_PATH"
+	run_logged "configure the kernel" kernel__configure "$part" || kernel__die "the kernel cannot be configured as selftests/config* want it"
+	run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__compile "$part" || kernel__die "the kernel does not build"
+	kernel__publish "$part" "$dir" || kernel__die "cannot write $dir"
+	rm -rf -- "$part"
+}
+
+kernel__use_pinned()
+{
+	local dir
+
+	packages__require "$OPT_INSTALL" "${KERNEL_PACKAGES[@]}" "${ARCH_CROSS_PACKAGES[@]}"
+	kernel__choose_source
+	dir=$CACHE_DIR/kernels/$TAG-$ARCH-$(kernel__key)
+	if [[ ! -f $dir/image ]]; then
+		mkdir -p -- "${dir%/*}" || die "cannot create ${dir%/*}" "set PBM_CACHE to a directory of yours"
+		take_lock "$dir.lock" "$dir"
+		[[ -f $dir/image ]] || kernel__build "$dir"
+		release_lock
+	fi
+	KERNEL_IMAGE=$dir/image
+	KERNEL_FROM="$SOURCE_VERSION, $SOURCE_FROM"
+}
+
+kernel__use_distro()
+{
+	local version
+
+	packages__require "$OPT_INSTALL" mmdebstrap kmod
+	debian__unpack kernel "linux-image-$ARCH_DEBIAN"
+	KERNEL_IMAGE=$(find "$DEBIAN_DIR/boot" -name 'vmlinuz-*')
+	version=${KERNEL_IMAGE##*/vmlinuz-}
+	[[ -f $DEBIAN_DIR/lib/modules/$version/modules.dep.bin ]] ||
+		run_logged "list the modules of $version" depmod -b "$DEBIAN_DIR" "$version" ||
+		die_logged "depmod fails for $DEBIAN_DIR" "remove the directory and run it again"
+	mapfile -t KERNEL_MODULES < <(modprobe -d "$DEBIAN_DIR" -S "$version" --show-depends -a "${KERNEL_ROOT_MODULES[@]}" |
+		awk '$1 == "insmod" && !seen[$2]++ { print $2 }')
+	((${#KERNEL_MODULES[@]})) || die "$DEBIAN_DIR has not the modules ${KERNEL_ROOT_MODULES[*]}" \
+		"remove the directory and run it again"
+	KERNEL_FROM="$version, Debian's"
+}
+
+# shellcheck disable=SC2034 # read by vm.sh
+kernel__prepare()
+{
+	KERNEL_MODULES=()
+	case $OPT_KERNEL in
+	'')	kernel__use_pinned ;;
+	distro)	kernel__use_distro ;;
+	*)	KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
+		KERNEL_FROM=$KERNEL_IMAGE ;;
+	esac
+}
