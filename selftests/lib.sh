@@ -277,7 +277,7 @@ try_ask()
 
 	echo "$*" >&"${HOLDER[1]}"
 	LINK_IDS=() PAGES=() ERROR=
-	while read -r -t 60 -u "${HOLDER[0]}" word first second; do
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" word first second; do
 		case $word in
 		ok)	return 0 ;;
 		error)	ERROR="$first $second"; return 1 ;;
