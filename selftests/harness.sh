@@ -159,6 +159,58 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 0 55000000	# another type
 }
 
+# A file with the feature BPF_PROG_INFO: no entry, and a block of two programs that
+# share a set; then the bytes $3 at offset $2 of the block.
+make_block()
+{
+	python3 - "$@" <<-'END'
+		import struct, sys
+		strings = b"k\0001\0name\0l\0002\0"
+		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, 16 + 24 + 4 + 16 + len(strings)) +
+				  struct.pack("=4I", 2, 1, 2, len(strings)) +
+				  struct.pack("=6I", 5, 0, 4, 7, 0, 4) + struct.pack("=I", 2) +
+				  struct.pack("=4I", 0, 2, 9, 11) + strings)
+		at = int(sys.argv[2])
+		changed = bytes.fromhex(sys.argv[3])
+		block[at:at + len(changed)] = changed
+		section = bytes(4) + block
+		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 0, 104, 0, 0, 0)
+		head += struct.pack("=4Q", 1 << 25, 0, 0, 0)
+		with open(sys.argv[1], "wb") as file:
+		    file.write(head + struct.pack("=2Q", 120, len(section)) + section)
+	END
+}
+
+block_bytes()
+{
+	make_block "$TMP/file" "$@"
+	perfdata block "$TMP/file"
+}
+
+test_reader_finds_each_broken_field_of_the_block()
+{
+	printf '%d\tname\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
+	block_bytes 0 "" >"$TMP/got"
+	same "block" "$TMP/want" "$TMP/got"
+	must_fail block_bytes 0 41			# magic
+	must_fail block_bytes 8 02			# version
+	must_fail block_bytes 12 4c			# length, less and more
+	must_fail block_bytes 12 4e
+	must_fail block_bytes 16 01			# programs
+	must_fail block_bytes 20 02			# sets
+	must_fail block_bytes 24 01			# entries
+	must_fail block_bytes 28 0c			# size of the strings
+	must_fail block_bytes 32 07			# ids that are equal, and not ascending
+	must_fail block_bytes 32 08
+	must_fail block_bytes 36 01			# a set that is not there
+	must_fail block_bytes 40 0d			# a name behind the strings
+	must_fail block_bytes 56 01			# a set that is too small
+	must_fail block_bytes 60 01			# an empty key
+	must_fail block_bytes 60 ff			# a key behind the strings
+	must_fail block_bytes 76 ff			# no UTF-8
+	must_fail block_bytes 88 33			# the last NUL
+}
+
 test_reader_strips_only_the_records()
 {
 	make_perfdata "$TMP/file" 0 54
@@ -351,6 +403,7 @@ run_tests \
 	test_comparator_finds_missing_double_and_unknown_keys \
 	test_comparator_knows_types_notation_and_form \
 	test_reader_finds_each_broken_field \
+	test_reader_finds_each_broken_field_of_the_block \
 	test_reader_strips_only_the_records \
 	test_lib_reports_what_happened \
 	test_results_are_counted_against_the_plan \

@@ -8,12 +8,21 @@ opinion that shares no code with perf.
   perfdata.py check-records FILE    check the layout only
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
+  perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
   perfdata.py programs FILE         print ID TAG PID LOADS UNLOADS FUNCTIONS of each BPF program:
                                     who loaded it (0: it was there before), how often it is
                                     announced, the KSYMBOL names, with "," between them
   perfdata.py types FILE            print the type of each record
   perfdata.py strip FILE NEW        copy a file without its metadata records
+  perfdata.py block FILE            check the block in the header, and print
+                                    ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
+  perfdata.py strip-block FILE NEW  copy a file without that block
+  perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each
+                                    feature by its number, 25 without the block
+  perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
+                                    samples in each function of a BPF program, and
+                                    of all others
 
 FILE may have been written to a pipe. Only this machine's byte order is read.
 """
@@ -33,6 +42,10 @@ USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 FEATURE_WORDS = 4
+HEADER_BPF_PROG_INFO = 25
+BPIL_SIZE = 16
+BLOCK_MAGIC, BLOCK_VERSION, BLOCK_HEAD_SIZE = b"BPFMETA\0", 1, 16
+NOT_BPF = "N/A"
 
 
 class Bad(Exception):
@@ -138,6 +151,32 @@ class PerfData:
             names = functions.pop((who, event == PROG_UNLOAD), [])
             programs.setdefault(prog_id, Program(prog_id)).add(event, tag.hex(), who[0], names)
         return programs
+
+
+    def features(self):
+        """Number: (where its section is described, offset, size), of a file."""
+        if self.is_pipe:
+            return {}
+        words = struct.unpack_from(f"={FEATURE_WORDS}Q", self.bytes, 72)
+        numbers = [64 * i + bit for i, word in enumerate(words)
+                   for bit in range(64) if word >> bit & 1]
+        places = [self.end + 16 * i for i in range(len(numbers))]
+        return {number: (at, *struct.unpack_from("=2Q", self.bytes, at))
+                for number, at in zip(numbers, places)}
+
+    def block_place(self):
+        """(offset, size) of what follows the entries of BPF_PROG_INFO."""
+        _, at, size = self.features().get(HEADER_BPF_PROG_INFO, (0, 0, 0))
+        if not size:
+            return 0, 0
+        end = at + size
+        (count,) = struct.unpack_from("=I", self.bytes, at)
+        at += 4
+        for _ in range(count):
+            at += BPIL_SIZE + sum(struct.unpack_from("=2I", self.bytes, at))
+            if at > end:
+                raise Bad(f"offset {at:#x}: a bpf_prog_info passes the end of its section")
+        return at, end - at
 
 
 def c_string(data):
@@ -254,6 +293,155 @@ def strip(data, path):
         file.write(head + kept + tail)
 
 
+class Block:
+    """The metadata in the header: progs is [(id, set, name)], sets is [[(key, value)]]."""
+
+    def __init__(self, data, place, size):
+        magic, version, length = struct.unpack_from("=8s2I", data, place)
+        if (magic, version) != (BLOCK_MAGIC, BLOCK_VERSION):
+            raise Bad(f"the block has magic {magic!r} and version {version}")
+        if BLOCK_HEAD_SIZE + length != size:
+            raise Bad(f"the block has length {length}, but {size - BLOCK_HEAD_SIZE} bytes follow")
+        self.at, self.end = place + BLOCK_HEAD_SIZE, place + size
+        self.data = data[:self.end]
+        nr_progs, nr_sets, nr_entries, strings_size = self.take("4I")
+        progs = [self.take("3I") for _ in range(nr_progs)]
+        sizes = [self.take("I")[0] for _ in range(nr_sets)]
+        entries = [self.take("2I") for _ in range(nr_entries)]
+        if self.at + strings_size != self.end:
+            raise Bad(f"the block has {self.end - self.at} bytes of strings, not {strings_size}")
+        if sum(sizes) != nr_entries:
+            raise Bad(f"the sets of the block have {sum(sizes)} entries, not {nr_entries}")
+        pairs = iter([(self.string("key", key), self.string("value", value))
+                      for key, value in entries])
+        self.sets = [[next(pairs) for _ in range(size)] for size in sizes]
+        self.progs = [(prog, nr_set, self.string("name", name)) for prog, nr_set, name in progs]
+        self.check()
+
+    def take(self, form):
+        fields = struct.unpack_from("=" + form, self.data, self.at)
+        self.at += struct.calcsize("=" + form)
+        return fields
+
+    def string(self, what, offset):
+        if self.at + offset >= self.end:
+            raise Bad(f"a {what} of the block is behind its strings, at {offset}")
+        check_field(f"offset {self.at + offset:#x}: a {what}", self.text(offset) + b"\0")
+        return self.text(offset).decode("utf-8")
+
+    def text(self, offset):
+        text, nul, _ = self.data[self.at + offset:self.end].partition(b"\0")
+        if not nul:
+            raise Bad("the block does not end with a NUL")
+        return text
+
+    def check(self):
+        ids = [prog for prog, _, _ in self.progs]
+        if not ids:
+            raise Bad("the block has no program")
+        if ids != sorted(set(ids)):
+            raise Bad("the ids of the block are not in ascending order, each once")
+        if not all(self.sets):
+            raise Bad("the block has an empty set")
+        if len(set(map(tuple, self.sets))) != len(self.sets):
+            raise Bad("the block has a set twice")
+        if {nr_set for _, nr_set, _ in self.progs} != set(range(len(self.sets))):
+            raise Bad("the sets of the block are not those of its programs")
+
+
+def print_block(data):
+    place, size = data.block_place()
+    if not size:
+        return
+    block = Block(data.bytes, place, size)
+    for prog, nr_set, name in block.progs:
+        for key, value in block.sets[nr_set]:
+            print(f"{prog}\t{name}\t{nr_set}\t{key}\t{value}")
+
+
+def strip_block(data, path):
+    """Copy all, but end the section of BPF_PROG_INFO where its entries end."""
+    _, size = data.block_place()
+    copy = bytearray(data.bytes)
+    if size:
+        at, _, section = data.features()[HEADER_BPF_PROG_INFO]
+        struct.pack_into("=Q", copy, at + 8, section - size)
+    with open(path, "wb") as file:
+        file.write(copy)
+
+
+def print_sections(data):
+    _, block = data.block_place()
+    print(f"data\t{data.end - data.begin}")
+    print(f"block\t{block}")
+    for number, (_, _, size) in data.features().items():
+        print(f"{number}\t{size - block if number == HEADER_BPF_PROG_INFO else size}")
+
+
+class Events:
+    """The fields of samples, all of the first event, and of side-band events of any."""
+
+    def __init__(self, data):
+        types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]
+        self.type = types[0]
+        if any((self.type ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
+            raise Bad("the events of the file have different sample ids")
+        self.bytes = data.bytes
+        # By time; what perf record made up has none, and comes first.
+        self.sorted = sorted((record for record in data.records
+                              if record[1] in (SAMPLE, KSYMBOL, BPF_EVENT)), key=self.time)
+
+    def sample(self, at, bit):
+        """A field of a sample: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD."""
+        order = (16, 0, 1, 2, 3, 6, 9, 7, 8)
+        if not self.type >> bit & 1:
+            raise Bad(f"the samples lack the field of bit {bit}")
+        skipped = sum(self.type >> other & 1 for other in order[:order.index(bit)])
+        return struct.unpack_from("=Q", self.bytes, at + 8 + 8 * skipped)[0]
+
+    def time(self, record):
+        at, kind, size = record
+        if kind == SAMPLE:
+            return self.sample(at, 2)
+        # Behind TIME in other records: ID STREAM_ID CPU IDENTIFIER
+        behind = sum(self.type >> bit & 1 for bit in (6, 9, 7, 16))
+        return struct.unpack_from("=Q", self.bytes, at + size - 8 * behind - 8)[0]
+
+
+def costs(data):
+    events = Events(data)
+    functions, new, sums = {}, [], {}
+    for at, kind, size in events.sorted:
+        if kind == KSYMBOL:
+            addr, length, ksym_type, flags = struct.unpack_from("=QIHH", data.bytes, at + 8)
+            name = c_string(data.bytes[at + 24:at + size])
+            # Code at the same place was freed, even if nobody told.
+            for start in [start for start, (end, *_) in functions.items()
+                          if start < addr + length and addr < end]:
+                del functions[start]
+            if ksym_type == KSYMBOL_BPF and not flags & KSYMBOL_UNREGISTER and \
+                    name.startswith("bpf_prog_"):
+                new.append((addr, addr + length, name))
+        elif kind == BPF_EVENT:
+            event, _, prog = struct.unpack_from("=HHI", data.bytes, at + 8)
+            if event == PROG_LOAD:
+                # bpf_prog_TAG_NAME, the main function first
+                main = new[0][2].split("_", 3)[-1] if new else ""
+                functions.update((addr, (end, prog, main, name)) for addr, end, name in new)
+                new = []
+        else:
+            ip = events.sample(at, 0)
+            where = next((tuple(names) for addr, (end, *names) in functions.items()
+                          if addr <= ip < end), (NOT_BPF, NOT_BPF, NOT_BPF))
+            sums[where] = sums.get(where, 0) + events.sample(at, 8)
+    return sums
+
+
+def print_costs(data):
+    for (prog, main, name), period in costs(data).items():
+        print(f"{prog}\t{main}\t{name}\t{period}")
+
+
 def print_records(data):
     for record in data.metadata():
         print(f"{c_string(record.name)}\t{record.nr}\t{record.size}")
@@ -272,15 +460,26 @@ def print_entries(data, prog):
                 print(f"{key}\t{value}")
 
 
+def print_all_entries(data):
+    for record in data.metadata():
+        for key, value in record.entries():
+            print(f"{c_string(record.name)}\t{key}\t{value}")
+
+
 COMMANDS = {
     "check": (check, 0),
     "check-records": (check_records, 0),
     "records": (print_records, 0),
     "entries": (print_entries, 1),
+    "all-entries": (print_all_entries, 0),
     "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
     "programs": (print_programs, 0),
     "types": (lambda data: print(*(kind for _, kind, _ in data.records), sep="\n"), 0),
     "strip": (strip, 1),
+    "block": (print_block, 0),
+    "strip-block": (strip_block, 1),
+    "sections": (print_sections, 0),
+    "costs": (print_costs, 0),
 }
 
 
