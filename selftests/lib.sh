@@ -11,6 +11,7 @@
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
 #	hold_built MODE		the same for "built MODE"
+#	spend [INDEX TIMES]...	make record run these held programs, so many times each
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		perf script --show-bpf-events, into FILE.script
 #	start_recording FILE OPTION...	perf record in the background until stop_recording;
@@ -25,12 +26,16 @@
 #				LINK_IDS, PAGES, CODE_BEGIN and CODE_END from the answer
 #	try_ask COMMAND...	the same; if that is an error returns 1 and sets ERROR
 #	await WHAT COMMAND...	until the command succeeds
+#	open_terminal COMMAND...	run it in a terminal until the test ends
+#	terminal_shows ERE	is there such a line in the terminal?
+#	press KEY		in the terminal
 #	same WHAT WANT GOT	compare two files, fail with their difference
 #
 # Environment:
 #	OUTPUT			where the Makefile has built everything
 #	PBM_PERF		the perf under test
 #	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
+#	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
 #	PBM_BPFTOOL		the oracle (default: bpftool)
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
 #	PBM_LIST		if set, only list the tests
@@ -114,6 +119,23 @@ hold_command()
 		HELD_NAMES+=("$name")
 	done
 	fail "$* did not get ready"
+}
+
+spend()
+{
+	local args=()
+
+	while (($#)); do
+		args+=("${HELD_IDS[$1]}" "$2")
+		shift 2
+	done
+	head -c 64 /dev/zero >"$TMP/packet"
+	# shellcheck disable=SC2016 # for the inner shell
+	WORKLOAD=(sh -c 'run="$1 prog run" packet=$2; shift 2
+		while [ $# -gt 0 ]; do
+			$run id $1 data_in "$packet" repeat $2 || exit
+			shift 2
+		done >/dev/null' sh "$BPFTOOL" "$TMP/packet" "${args[@]}")
 }
 
 # Waits, so that no program of one test is seen by the next.
@@ -297,6 +319,32 @@ ask()
 	try_ask "$@" || fail "$ERROR"
 }
 
+# Large enough for all that perf has to show.
+open_terminal()
+{
+	command -v tmux >/dev/null || skip "tmux is no program"
+	tmux -S "$TMP/tmux" -f /dev/null new-session -d -x 200 -y 400 "$@"
+}
+
+terminal_shows()
+{
+	tmux -S "$TMP/tmux" capture-pane -p >"$TMP/screen" || fail "$* ended"
+	grep -E -q -e "$1" "$TMP/screen"
+}
+
+press()
+{
+	tmux -S "$TMP/tmux" send-keys "$1"
+}
+
+close_terminal()
+{
+	[[ -S $TMP/tmux ]] || return 0
+	[[ ! -s $TMP/screen ]] || sed -n 's/ *[a`]\{0,1\}$//; /^#\{0,1\}$/d; 1,60p' "$TMP/screen"
+	tmux -S "$TMP/tmux" kill-server || :
+	rm -f "$TMP/tmux"
+}
+
 # The name that perf gives the main function of a held program.
 symbol_of()
 {
@@ -342,7 +390,7 @@ what_is_missing()
 
 run_one_test()
 (
-	trap 'abandon_recording; release' EXIT
+	trap 'close_terminal; abandon_recording; release' EXIT
 	trap 'exit 143' TERM
 	set -eEo pipefail
 	shopt -s inherit_errexit
