@@ -44,6 +44,7 @@ FOREIGN_TEST="hardware: samples of cycles"
 FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
 TEST_TIMEOUT=$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")
 SCALE=${PBM_TIMEOUT_SCALE:-1}
+PEER_TAG=v6.18.15
 
 # BPF programs belong to the machine, not to a checkout: so does this lock.
 MACHINE_LOCK=/sys/kernel
@@ -51,8 +52,9 @@ MACHINE_LOCK=/sys/kernel
 TEST_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
-	# run: the oracle, the second reader, the counter of system calls
-	bpftool python3 strace util-linux
+	# run: the oracle, the second reader, the counters of system calls and of
+	# instructions, the terminal
+	bpftool python3 strace valgrind tmux util-linux
 	# Kbuild.snippet: its users' tools, another clang, Kbuild
 	git clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 	# other loaders
@@ -98,6 +100,8 @@ Environment:
   PBM_UNPATCHED_PERF  perf of the same version without the patches, for tests that
                     compare with it; empty: none (default: out/TAG-unpatched/perf,
                     which apply-and-build.sh --no-patches TAG builds)
+  PBM_PEER_PERF     a perf that writes such records itself, for tests that read its
+                    files (default: out/$PEER_TAG-unpatched/perf, built likewise)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
@@ -171,15 +175,16 @@ check_options()
 	((status < 2)) || die "--filter $OPT_FILTER: not an extended regular expression" "see --list for the names"
 }
 
-check_unpatched()
+# $1: variable that may name a perf without the patches, of tag $2
+check_other_perf()
 {
-	local built=$REPO_DIR/out/$TAG$ARCH_SUFFIX-unpatched/perf
+	local -n other=$1
+	local built=$REPO_DIR/out/$2$ARCH_SUFFIX-unpatched/perf
 
-	if [[ -z ${PBM_UNPATCHED_PERF+set} && -x $built ]]; then
-		PBM_UNPATCHED_PERF=$built
+	if [[ -z ${other+set} && -x $built ]]; then
+		other=$built
 	fi
-	[[ -z ${PBM_UNPATCHED_PERF:-} || -x $PBM_UNPATCHED_PERF ]] ||
-		die "PBM_UNPATCHED_PERF=$PBM_UNPATCHED_PERF: not a program" "correct or unset it"
+	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
 }
 
 test_programs()
@@ -322,6 +327,7 @@ print_inputs()
 {
 	msg "perf      $PERF ($("$PERF" version))"
 	msg "unpatched ${PBM_UNPATCHED_PERF:-none}"
+	msg "peer      ${PBM_PEER_PERF:-none}"
 	msg "bpftool   $("${PBM_BPFTOOL:-bpftool}" version | head -n 1)"
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"
@@ -366,7 +372,7 @@ run_kselftest()
 	# shellcheck disable=SC2016 # for the inner shell
 	PBM_PERF=$PERF PBM_FILTER=$OPT_FILTER OUTPUT=$TESTS_DIR/build TMPDIR=$RUN_DIR \
 		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
-		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} BASE_DIR=$TESTS_DIR \
+		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} BASE_DIR=$TESTS_DIR \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
@@ -488,7 +494,7 @@ share_paths()
 	for path in "$REPO_DIR" "$OUT_DIR"; do
 		vm__share "$path"
 	done
-	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_BPFTOOL:-}"; do
+	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_BPFTOOL:-}"; do
 		[[ $path != */* ]] || vm__share "$(dirname -- "$(realpath -- "$path")")"
 	done
 }
@@ -499,6 +505,7 @@ guest_command()
 	local name
 
 	GUEST_COMMAND=(env PBM_QUIET="${PBM_QUIET:-0}" PBM_UNPATCHED_PERF="${PBM_UNPATCHED_PERF:-}"
+		PBM_PEER_PERF="${PBM_PEER_PERF:-}"
 		PBM_NEED_PMU="$ARCH_HAS_PMU")
 	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
 		[[ -z ${!name:-} ]] || GUEST_COMMAND+=("$name=${!name}")
@@ -582,7 +589,8 @@ PATH=$PATH:/usr/sbin:/sbin
 parse_options "$@"
 check_options
 check_vm_options
-check_unpatched
+check_other_perf PBM_UNPATCHED_PERF "$TAG"
+check_other_perf PBM_PEER_PERF "$PEER_TAG"
 resolve_paths
 check_selection
 check_root
