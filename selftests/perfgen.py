@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Write perf.data files byte by byte, from perf.data-file-format.txt alone: good
+ones, malformed ones, those of other machines. Shares no code with perf.
+
+  perfgen.py list                     print the name of each case
+  perfgen.py write CASE FILE [OPTION...]   and print the offset of what is odd
+        --big                         as a machine with big-endian byte order
+        --pipe                        as perf record does to a pipe
+        --dir                         a directory, as perf record --threads does
+  perfgen.py marks FILE               print BEGIN and END of the last metadata
+                                      record, then of the block
+
+A file has two programs, alpha (id 7) and beta (9), with two samples each, all of
+their metadata in records and, unless for a pipe, in the header. What a case has
+instead or besides stands between the samples, so that two are behind it. A
+directory has the records a second time.
+"""
+import os
+import struct
+import sys
+
+KERNEL = 1
+SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
+HEADER_ATTR, HEADER_FEATURE, METADATA = 64, 80, 84
+HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
+LAST_FEATURE = 32
+NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
+FIXED_SIZE = 8 + NAME_SIZE + 8
+ATTR_SIZE = 136
+IP, TID, TIME, PERIOD = 1, 2, 4, 256
+SAMPLE_ID_ALL = 18
+JITED_KSYMS, JITED_FUNC_LENS, PROG_TAGS = 1 << 3, 1 << 4, 1 << 8
+
+ALPHA = (7, "0011223344556677", "alpha", 0xffffffffc0001000,
+         [(b"version", b'"1.2.3"'), (b"answer", b"42")])
+BETA = (9, "8899aabbccddeeff", "beta", 0xffffffffc0002000, [(b"version", b'"2.0"')])
+
+
+class File:
+    def __init__(self, big=False, pipe=False):
+        self.big, self.pipe = big, pipe
+        self.time = 1000
+        self.first = b""                # in front of all other records
+        self.odd = b""                  # between the samples
+        self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
+        self.nr_infos = 2
+        self.block = self.make_block()
+        self.section_size = None        # of the feature with the block
+        self.features = {}              # more of them: bytes by number
+        self.moved = None               # (feature, offset) in the table of sections
+        self.odd_offset = 0
+
+    # numbers, in the order of the machine
+
+    def pack(self, fmt, *values):
+        return struct.pack((">" if self.big else "<") + fmt, *values)
+
+    def u32(self, *values):
+        return self.pack(f"{len(values)}I", *values)
+
+    def u64(self, *values):
+        return self.pack(f"{len(values)}Q", *values)
+
+    def bits(self, *bits):
+        """Bit-fields of a u64: big-endian machines begin with the highest bit."""
+        return self.u64(sum(1 << (63 - bit if self.big else bit) for bit in bits))
+
+    def string(self, text):
+        padded = text.ljust((len(text) // 64 + 1) * 64, b"\0")
+        return self.u32(len(padded)) + padded
+
+    # records
+
+    def record(self, kind, body, misc=0, size=None):
+        return self.pack("IHH", kind, misc, 8 + len(body) if size is None else size) + body
+
+    def sample_id(self):
+        self.time += 1
+        return self.u32(0, 0) + self.u64(self.time)
+
+    def sample(self, ip):
+        self.time += 1
+        return self.record(SAMPLE, self.u64(ip) + self.u32(0, 0) + self.u64(self.time, 1), KERNEL)
+
+    def ksymbol(self, prog):
+        name = ksym_name(prog)
+        name = name.ljust((len(name) // 8 + 1) * 8, b"\0")
+        return self.record(KSYMBOL, self.u64(prog[3]) + self.pack("IHH", 0x100, 1, 0) + name +
+                           self.sample_id(), KERNEL)
+
+    def bpf_event(self, prog):
+        return self.record(BPF_EVENT, self.pack("HHI", 1, 0, prog[0]) + bytes.fromhex(prog[1]) +
+                           self.sample_id(), KERNEL)
+
+    def metadata(self, prog, entries=None, name=None, nr=None, size=None, tail=bytes(16)):
+        if entries is None:
+            entries = prog[4]
+        body = (ksym_name(prog) if name is None else name).ljust(NAME_SIZE, b"\0")
+        body += self.u64(len(entries) if nr is None else nr)
+        for key, value in entries:
+            body += key.ljust(KEY_SIZE, b"\0") + value.ljust(VALUE_SIZE, b"\0")
+        body += tail
+        if size is not None:
+            body = body[:size - 8].ljust(size - 8, b"\0")
+        return self.record(METADATA, body)
+
+    def attr(self):
+        head = self.u32(1, ATTR_SIZE) + self.u64(0, 1, IP | TID | TIME | PERIOD, 0)
+        return (head + self.bits(SAMPLE_ID_ALL)).ljust(ATTR_SIZE, b"\0")
+
+    # features
+
+    def prog_info(self, prog, arrays=JITED_KSYMS | JITED_FUNC_LENS | PROG_TAGS, offsets=(0, 8, 16),
+                  count=1, name=None, info_len=192, data_len=24):
+        info = bytearray(192)
+
+        def put(offset, data):
+            info[offset:offset + len(data)] = data
+
+        tag = bytes.fromhex(prog[1])
+        put(0, self.u32(1, prog[0]) + tag)
+        put(64, (prog[2].encode() if name is None else name).ljust(16, b"\0"))
+        put(104, self.u32(count, count) + self.u64(offsets[0], offsets[1]))
+        put(180, self.u32(count) + self.u64(offsets[2]))
+        data = self.u64(prog[3]) + self.u32(0x100, 0) + tag
+        return self.u32(info_len, data_len) + self.u64(arrays) + info + data
+
+    def make_block(self, progs=None, sets=None, entries=None, strings=None, magic=b"BPFMETA\0",
+                   version=1, length=None, counts=None):
+        """Programs are (id, set, name), entries (key, value), by default by their texts."""
+        table = b"alpha\0beta\0version\0" + b'"1.2.3"\0' + b"answer\0" + b"42\0" + b'"2.0"\0'
+
+        def at(text):
+            return (strings or table).index(text + b"\0")
+
+        if progs is None:
+            progs = [(7, 0, at(b"alpha")), (9, 1, at(b"beta"))]
+        sets = [2, 1] if sets is None else sets
+        if entries is None:
+            entries = [(at(key), at(value)) for prog in (ALPHA, BETA) for key, value in prog[4]]
+        strings = table if strings is None else strings
+        data = self.u32(*(counts or (len(progs), len(sets), len(entries), len(strings))))
+        for numbers in progs + [tuple(sets)] + entries:
+            data += self.u32(*numbers)
+        data += strings
+        return magic + self.u32(version, len(data) if length is None else length) + data
+
+    def feature_bytes(self):
+        features = {HOSTNAME: self.string(b"host"), ARCH: self.string(b"s390x" if self.big else b"x86_64")}
+        if not self.pipe:
+            features[PROG_INFO] = self.u32(self.nr_infos) + b"".join(self.infos) + self.block
+        return dict(sorted({**features, **self.features}.items()))
+
+    # the whole
+
+    def records(self):
+        out = self.first
+        for prog in (ALPHA, BETA):
+            out += self.ksymbol(prog) + self.bpf_event(prog)
+        out += self.sample(ALPHA[3] + 16) * 2
+        self.odd_offset = len(out) if self.odd else 0
+        out += self.odd + self.sample(BETA[3] + 16) * 2
+        return out + self.metadata(ALPHA) + self.metadata(BETA)
+
+    def magic(self):
+        return b"2ELIFREP" if self.big else b"PERFILE2"
+
+    def write_pipe(self):
+        out = self.magic() + self.u64(16) + self.first
+        out += self.record(HEADER_ATTR, self.attr() + self.u64(1))
+        for number, data in self.feature_bytes().items():
+            out += self.record(HEADER_FEATURE, self.u64(number) + data)
+        out += self.record(HEADER_FEATURE, self.u64(LAST_FEATURE))
+        self.first = b""
+        return out + self.records()
+
+    def write_file(self):
+        attrs = self.attr() + self.u64(104, 8)
+        records, features = self.records(), self.feature_bytes()
+        begin = 104 + 8 + len(attrs)
+        self.odd_offset += begin
+        head = self.magic() + self.u64(104, len(attrs), 112, len(attrs), begin, len(records), 0, 0)
+        head += self.u64(*(sum(1 << bit % 64 for bit in features if bit // 64 == word)
+                           for word in range(4)))
+        table, body, at = b"", b"", begin + len(records) + 16 * len(features)
+        for number, data in features.items():
+            length = len(data)
+            if number == PROG_INFO and self.section_size is not None:
+                length = self.section_size
+            where = at + len(body)
+            if self.moved and number == self.moved[0]:
+                where = self.moved[1]
+            table += self.u64(where, length)
+            body += data
+        return head + self.u64(1) + attrs + records + table + body
+
+    def bytes(self):
+        return self.write_pipe() if self.pipe else self.write_file()
+
+    def write(self, path):
+        with open(path, "wb") as out:
+            out.write(self.bytes())
+
+    def write_dir(self, path):
+        os.mkdir(path)
+        self.features[DIR_FORMAT] = self.u64(1)
+        self.write(path + "/data")
+        with open(path + "/data.0", "wb") as out:
+            out.write(self.records())
+
+
+def ksym_name(prog):
+    return f"bpf_prog_{prog[1]}_{prog[2]}".encode()
+
+
+# Each case by its name: what it changes in a file. The names are those of the
+# table in Documentation/malformed.rst.
+
+GAMMA = (11, "0123456789abcdef", "gamma", 0, [(b"bad", b"1"), (b"worse", b"2")])
+ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"
+
+
+def metadata(**options):
+    def change(file):
+        file.odd = file.metadata(GAMMA, **options)
+    return change
+
+
+def first(file):
+    file.first = file.metadata(GAMMA)
+
+
+def block(**options):
+    def change(file):
+        file.block = file.make_block(**options)
+    return change
+
+
+def grown_block(sets, nr_progs, nr_entries, text):
+    """Many programs with one set of entries that all have the same long text."""
+    def change(file):
+        strings = b"a\0" + text * b"x" + b"\0"
+        file.block = file.make_block(progs=[(i + 1, 0, 0) for i in range(nr_progs)], sets=sets,
+                                     entries=[(0, 2)] * nr_entries, strings=strings)
+    return change
+
+
+def section(size):
+    def change(file):
+        file.section_size = size
+        if size > 1 << 32:
+            file.block = file.make_block(length=0xffffffff)
+    return change
+
+
+def info(**options):
+    def change(file):
+        file.infos[1] = file.prog_info(BETA, **options)
+    return change
+
+
+def nr_infos(number):
+    def change(file):
+        file.nr_infos = number
+    return change
+
+
+def feature(number):
+    def change(file):
+        file.features[number] = b"unknown!"
+    return change
+
+
+def overlap(file):
+    if file.pipe:
+        return
+    # The BTF is where the programs are, and so is the block.
+    file.features[BTF] = b""
+    file.moved = (BTF, len(file.bytes()) - len(file.block))
+
+
+def in_data(file):
+    file.moved = (PROG_INFO, 104 + 8 + ATTR_SIZE + 16)
+
+
+def unknown(kind, size):
+    def change(file):
+        file.odd = file.record(kind, bytes(size - 8))
+    return change
+
+
+CASES = {
+    "good": lambda file: None,
+    # records that are refused
+    "record-of-8-bytes": metadata(size=8),
+    "record-short": metadata(size=FIXED_SIZE - 8),
+    "record-unaligned": metadata(size=FIXED_SIZE + 640 + 4),
+    "record-entries-one-more": metadata(nr=3),
+    "record-entries-huge": metadata(nr=(1 << 64) - 1),
+    "record-entries-wrap": metadata(nr=1 << 58),
+    "record-name-no-nul": metadata(name=NAME_SIZE * b"n"),
+    "record-key-no-nul": metadata(entries=[(b"bad", b"1"), (KEY_SIZE * b"k", b"2")]),
+    "record-value-no-nul": metadata(entries=[(b"bad", b"1"), (b"worse", VALUE_SIZE * b"v")]),
+    "record-key-empty": metadata(entries=[(b"bad", b"1"), (b"", b"2")]),
+    # records that are odd
+    "record-no-entries": metadata(entries=[]),
+    "record-no-sample-id": metadata(tail=b""),
+    "record-long-tail": metadata(tail=bytes(4096)),
+    "record-name-empty": metadata(name=b""),
+    "record-value-empty": metadata(entries=[(b"odd", b"")]),
+    "record-value-no-json": metadata(entries=[(b"odd", b'{"a":')]),
+    "record-key-twice": metadata(entries=[(b"odd", b"1"), (b"odd", b"2")]),
+    "record-key-no-utf8": metadata(entries=[(b"odd\xff\xc0\x80", b"1")]),
+    "record-value-no-utf8": metadata(entries=[(b"odd", b'"\xed\xa0\x80"')]),
+    "record-name-controls": metadata(name=ESCAPES),
+    "record-key-controls": metadata(entries=[(ESCAPES, b"1")]),
+    "record-value-controls": metadata(entries=[(b"odd", b'"' + ESCAPES + b'"')]),
+    "record-first": first,
+    # the block
+    "block-magic": block(magic=b"BPFMETA1"),
+    "block-version": block(version=2),
+    "block-length-of-nothing": block(length=0),
+    "block-length-short": block(length=64),
+    "block-length-long": block(length=1 << 20),
+    "block-length-huge": section(1 << 40),
+    "block-section-short": section(500),
+    "block-counts-one-more": block(counts=(3, 2, 3, 43)),
+    "block-counts-huge": block(counts=(0xffffffff,) * 4),
+    "block-counts-wrap": block(counts=(0x40000000, 0, 0, 99)),
+    "block-sets-less": block(sets=[1, 1]),
+    "block-sets-more": block(sets=[2, 2]),
+    "block-sets-wrap": block(sets=[0xffffffff, 4]),
+    "block-set-empty": block(sets=[3, 0]),
+    "block-set-unknown": block(progs=[(7, 0, 0), (9, 2, 0)]),
+    "block-ids-order": block(progs=[(9, 1, 6), (7, 0, 0)]),
+    "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 6)]),
+    "block-name-outside": block(progs=[(7, 0, 0), (9, 1, 43)]),
+    "block-key-outside": block(entries=[(11, 19), (0xffffffff, 34), (11, 37)]),
+    "block-value-outside": block(entries=[(11, 19), (27, 43), (11, 37)]),
+    "block-key-empty": block(entries=[(11, 19), (5, 34), (11, 37)]),
+    "block-no-nul": block(strings=b"alpha\0beta\0version\0" b'"1.2.3"\0answer\00042\0"2.0"\0x'),
+    "block-no-strings": block(progs=[(7, 0, 0)], sets=[1], entries=[(0, 0)], strings=b""),
+    "block-too-much-text": grown_block([1 << 12], 1 << 10, 1 << 12, 1 << 9),
+    "block-of-no-programs": block(progs=[], sets=[], entries=[], strings=b""),
+    "block-key-twice": block(entries=[(11, 19), (11, 34), (11, 37)]),
+    "block-inside-string": block(progs=[(7, 0, 1), (9, 1, 6)]),
+    "block-controls": block(strings=b"alph\x07\0beta\0v\x9b\xc2\x9b\x1b\x7f\n\0"
+                                    b'"\x1b[1m"\0answer\00042\0"2.0"\0',
+                            progs=[(7, 0, 0), (9, 1, 6)], entries=[(11, 19), (26, 33), (11, 36)]),
+    "block-overlaps-section": overlap,
+    # what stands in front of the block
+    "info-in-the-data": in_data,
+    "info-count-huge": nr_infos(0xffffffff),
+    "info-count-less": nr_infos(1),
+    "info-length": info(info_len=1 << 20),
+    "info-data-length": info(data_len=0xfffffff8),
+    "info-array-outside": info(offsets=(1 << 40, 8, 16)),
+    "info-array-unaligned": info(offsets=(1, 8, 16)),
+    "info-array-long": info(count=0x20000001),
+    "info-array-not-there": info(arrays=0, offsets=(64, 64, 64)),
+    "info-name-no-nul": info(name=16 * b"n"),
+    # of a later perf
+    "feature-32": feature(32),
+    "feature-255": feature(255),
+    "type-next": unknown(METADATA + 1, 48),
+    "type-far": unknown(1000000, 24),
+    "type-last": unknown(0xffffffff, 8),
+}
+
+
+def list_cases():
+    print(*CASES, sep="\n")
+
+
+def write(case, path, *options):
+    file = File("--big" in options, "--pipe" in options)
+    CASES[case](file)
+    if "--dir" in options:
+        file.write_dir(path)
+    else:
+        file.write(path)
+    print(f"{file.odd_offset:#x}")
+
+
+def marks(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    size = FIXED_SIZE + KEY_SIZE + VALUE_SIZE + 16
+    record = data.rindex(struct.pack("<IHH", METADATA, 0, size))
+    print(record, record + size, data.rindex(b"BPFMETA\0"), len(data))
+
+
+OPTIONS = ("--big", "--pipe", "--dir")
+COMMANDS = {"list": (list_cases, 0), "write": (write, 2), "marks": (marks, 1)}
+
+
+def main(args):
+    command, nr_args = COMMANDS.get(args[0] if args else "", (None, 0))
+    if not command or len([arg for arg in args[1:] if arg not in OPTIONS]) != nr_args:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    command(*args[1:])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
