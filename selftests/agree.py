@@ -88,13 +88,33 @@ def found_entries(data):
     return entries
 
 
+def wrong_block(want, program, block):
+    name, found = block.get(want["id"], (None, {}))
+    wanted = {key: json.dumps(value) for key, value in want.get("metadata", {}).items()}
+    if found != wanted:
+        yield f"the header has {found}, not {wanted}"
+    elif found and name not in plain(program.functions() + [""]):
+        yield f"is called {name} in the header, its functions are {program.functions()}"
+
+
+def block_sets(data):
+    place, size = data.block_place()
+    block = perfdata.Block(data.bytes, place, size) if size else None
+    return {prog_id: (name, {key: normal(value) for key, value in block.sets[nr]})
+            for prog_id, nr, name in block.progs} if block else {}
+
+
 def differences(data, wants, unloaded):
     programs = data.programs()
+    block = block_sets(data)
     for want in wants:
         for what in wrong_events(want, programs.get(want["id"]), want["id"] in unloaded):
             yield f"{want['name']} (id {want['id']}): {what}"
     if any(want["id"] not in programs for want in wants):
         return
+    for want in wants:
+        for what in wrong_block(want, programs[want["id"]], block):
+            yield f"{want['name']} (id {want['id']}): {what}"
     wanted, found = wanted_entries(wants, programs), found_entries(data)
     ours = {want["id"] for want in wants}
     functions = {name for prog_id in ours for name in programs[prog_id].functions()}

@@ -37,6 +37,8 @@ load_and_unload()
 	trap release EXIT
 	hold "$@"
 	note_held
+	# perf promises the sets of programs that live for 100 ms.
+	sleep 0.2
 	note_unloaded
 )
 
