@@ -273,11 +273,22 @@ test_tui_shows_the_rows()
 	done <"$TMP/rows"
 }
 
-# Of any writer: with records, with the block, with both, or a pipe.
-test_files_of_any_writer_read_the_same()
+# Each of these files in $TMP has the rows of want-prog and want-set.
+want_rows()
 {
 	local file
 
+	for file; do
+		rows -s bpf_prog -F period,bpf_prog -i "$TMP/$file" >"$TMP/got"
+		same "programs in $file" "$TMP/want-prog" "$TMP/got"
+		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
+		same "sets in $file" "$TMP/want-set" "$TMP/got"
+	done
+}
+
+# Of any writer: with records, with the block, with both, or a pipe.
+test_files_of_any_writer_read_the_same()
+{
 	hold busy_v1 busy_v2
 	spend 0 20000 1 40000
 	record "$TMP/both"
@@ -286,12 +297,7 @@ test_files_of_any_writer_read_the_same()
 	perfdata strip-block "$TMP/both" "$TMP/writer-records"
 	costs_by_program "$TMP/both" >"$TMP/want-prog"
 	costs_by_set "$TMP/both" >"$TMP/want-set"
-	for file in both writer-block writer-records; do
-		rows -s bpf_prog -F period,bpf_prog -i "$TMP/$file" >"$TMP/got"
-		same "programs in $file" "$TMP/want-prog" "$TMP/got"
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
-		same "sets in $file" "$TMP/want-set" "$TMP/got"
-	done
+	want_rows both writer-block writer-records
 
 	# A pipe is a recording of its own, of programs with the same ids and sets.
 	costs_by_program "$TMP/writer-pipe" >"$TMP/want"
@@ -337,8 +343,6 @@ test_files_of_a_peer()
 # The same name and tag, another id: maybe at the same address.
 test_reloaded_programs_are_told_apart()
 {
-	local file
-
 	start_recording "$TMP/reloaded" -a -F 4000
 	hold busy_v1
 	spend 0 20000
@@ -354,12 +358,7 @@ test_reloaded_programs_are_told_apart()
 	grep -q 'version="2.0"' "$TMP/want-set"
 	perfdata strip "$TMP/reloaded" "$TMP/reloaded-block"
 	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
-	for file in reloaded reloaded-block reloaded-records; do
-		rows -s bpf_prog -F period,bpf_prog -i "$TMP/$file" >"$TMP/got"
-		same "programs in $file" "$TMP/want-prog" "$TMP/got"
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
-		same "sets in $file" "$TMP/want-set" "$TMP/got"
-	done
+	want_rows reloaded reloaded-block reloaded-records
 }
 
 test_dispatchers_belong_to_no_program()
