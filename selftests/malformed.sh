@@ -323,6 +323,17 @@ test_a_file_cut_within_the_table_of_features_is_read()
 	convert_everywhere "$TMP/file"
 }
 
+# The events before the last are on other pages than it.
+test_a_large_file_cut_within_its_last_record_is_read()
+{
+	local _ end
+
+	write_case record-long-tail "$TMP/file"
+	read -r _ end _ <<<"$(perfgen marks "$TMP/file")"
+	check_cut "$TMP/file" "$((end - 8))" ": the data ends within an event, the last "
+	check_script "$TMP/file" 1
+}
+
 # By more than a page: nothing is mapped there.
 test_a_file_without_most_of_its_data_is_read()
 {
@@ -366,5 +377,6 @@ run_tests \
 	test_a_file_cut_at_each_byte_of_a_record_is_read \
 	test_a_file_cut_at_each_byte_of_the_block_is_read \
 	test_a_file_cut_within_the_table_of_features_is_read \
+	test_a_large_file_cut_within_its_last_record_is_read \
 	test_a_file_without_most_of_its_data_is_read \
 	test_data_that_end_within_an_event_are_read
