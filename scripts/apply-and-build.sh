@@ -53,8 +53,11 @@ Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
 Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
   --out DIR         receives linux/, build/ and perf (default: out/TAG, with
-                    -ARCH for another one than this machine's, and with
-                    -unpatched for --no-patches on a tag with patches)
+                    -ARCH for another one than this machine's, with -sanitize
+                    for --sanitize, and with -unpatched for --no-patches on a
+                    tag with patches)
+  --sanitize        build with clang, AddressSanitizer, UndefinedBehaviorSanitizer
+                    and what libFuzzer needs; two times as slow as without
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           remove what an earlier run left in DIR, edits included, first
   --no-install      install nothing; refuse and print the apt line
@@ -85,7 +88,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		source:,git:,mirror:,jobs:,arch:,out:,no-patches,clean,no-install,stop-after:,quiet,help -- "$@") ||
+		source:,git:,mirror:,jobs:,arch:,out:,no-patches,sanitize,clean,no-install,stop-after:,quiet,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -97,6 +100,7 @@ parse_options()
 		--arch)		OPT_ARCH=$2; shift ;;
 		--out)		OPT_OUT=$2; shift ;;
 		--no-patches)	OPT_PATCHES=no ;;
+		--sanitize)	OPT_SANITIZE=yes ;;
 		--clean)	OPT_CLEAN=yes ;;
 		--no-install)	OPT_INSTALL=no ;;
 		--stop-after)	OPT_STOP=$2; shift ;;
@@ -117,6 +121,8 @@ check_options()
 		die_usage "--mirror is for pinned files: without --source and --git"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
+	[[ $OPT_SANITIZE = no ]] || ! arch__is_foreign ||
+		die_usage "--sanitize is for this machine's perf: without --arch $ARCH"
 	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
@@ -138,6 +144,7 @@ resolve_paths()
 	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
 
 	[[ $OPT_PATCHES = yes || ! -d $REPO_DIR/patches/$TAG ]] || out+=-unpatched
+	[[ $OPT_SANITIZE = no ]] || out+=-sanitize
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
 	[[ $OUT_DIR != *[[:space:]:\'\"\$#]* ]] ||
 		die "$OUT_DIR: make cannot work in a path with blanks, quotes, ':', '#' or '\$'" "use another --out"
@@ -223,7 +230,7 @@ print_result()
 }
 
 OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
-OPT_PATCHES=yes OPT_CLEAN=no OPT_INSTALL=yes
+OPT_PATCHES=yes OPT_SANITIZE=no OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2086 # the names of all variables that quilt would read
 unset ${!QUILT_@} || :
@@ -236,6 +243,7 @@ load_series
 open_output
 clean_output
 log_to "$OUT_DIR/apply-and-build.log"
+[[ $OPT_SANITIZE = no ]] || PERF_PACKAGES+=(libclang-rt-dev)
 packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
 cross__prepare
 series__check_changes

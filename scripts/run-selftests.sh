@@ -74,6 +74,8 @@ Tests:
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
   --perf PATH       test this perf instead of the one that is built here
+  --sanitize        test a perf with AddressSanitizer and UndefinedBehavior-
+                    Sanitizer; what these report is a failed test
 
 In a guest:
   --vm              run the tests in a QEMU guest with the pinned kernel, built
@@ -122,7 +124,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options t:h --longoptions \
-		list,filter:,perf:,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,help -- "$@") ||
+		list,filter:,perf:,sanitize,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -130,6 +132,7 @@ parse_options()
 		--list)		OPT_LIST=yes ;;
 		-t|--filter)	OPT_FILTER=$2; shift ;;
 		--perf)		OPT_PERF=$2; shift ;;
+		--sanitize)	OPT_SANITIZE=yes ;;
 		--vm)		OPT_VM=yes ;;
 		--arch)		OPT_ARCH=$2; shift ;;
 		--kernel)	OPT_KERNEL=$2; shift ;;
@@ -154,6 +157,8 @@ check_vm_options()
 {
 	[[ $OPT_VM = yes || -z $OPT_ARCH$OPT_KERNEL$OPT_ACCEL ]] ||
 		die_usage "--arch, --kernel and --accel are for --vm"
+	[[ $OPT_SANITIZE = no || $OPT_VM$OPT_PERF = no ]] ||
+		die_usage "--sanitize excludes --vm and --perf"
 	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
 	[[ $OPT_KERNEL =~ ^(|distro)$ || -f $OPT_KERNEL ]] ||
 		die "--kernel $OPT_KERNEL: no such file" "name an image, or say distro"
@@ -264,6 +269,16 @@ prepare_perf()
 	apply_and_build --arch "$ARCH" --out "$OUT_DIR"
 }
 
+# Not in OUT_DIR: the tests link with the libbpf there.
+prepare_sanitized_perf()
+{
+	[[ $OPT_SANITIZE = yes ]] || return 0
+	PERF=$REPO_DIR/out/$TAG-sanitize/perf
+	apply_and_build --sanitize --out "${PERF%/*}"
+	# Only of whole files: what the tests record shall not be smaller.
+	SCALE=$((SCALE * 4))
+}
+
 # It reads what another architecture has recorded.
 prepare_host_perf()
 {
@@ -302,8 +317,31 @@ make_run_dir()
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	STEP_LOG=$RUN_DIR/log
+	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
 	# For perf test: nothing of the user's, and no copies in ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
+}
+
+# perf leaves some memory for its end: no leaks. malloc() fails as it does without
+# AddressSanitizer, for which that alone would be an error.
+load_sanitizer_options()
+{
+	[[ $OPT_SANITIZE = yes ]] || return 0
+	export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$RUN_DIR/sanitizers/report
+	export UBSAN_OPTIONS=print_stacktrace=1:log_path=$RUN_DIR/sanitizers/report
+	UBSAN_OPTIONS+=:suppressions=$SELFTESTS_DIR/ubsan.supp
+}
+
+# Also of a perf that a test doesn't ask for its status
+report_sanitizers()
+{
+	local log=$LOGS_DIR/sanitizers.log kind='not ok' name="sanitizers: nothing to report"
+
+	[[ $OPT_SANITIZE = yes ]] || return 0
+	find "$RUN_DIR/sanitizers" -type f -exec cat {} + >"$log"
+	grep -E -o 'runtime error: .*|ERROR: AddressSanitizer: .*' "$log" >"$STEP_LOG" || kind=ok
+	printf '%s\t%s\t\n' "$kind" "$name" >"$RUN_DIR/results"
+	report "$log"
 }
 
 clear_results()
@@ -479,11 +517,13 @@ run_here()
 	print_inputs
 	take_machine_lock
 	make_run_dir
+	load_sanitizer_options
 	clear_results
 	for program in $(test_programs); do
 		run_program "$program"
 	done
 	run_perf_test
+	report_sanitizers
 }
 
 # The paths are the same in the guest, but only those that it is told to share.
@@ -575,12 +615,13 @@ prepare()
 	cross__prepare
 	check_bpftool
 	prepare_perf
+	prepare_sanitized_perf
 	prepare_host_perf
 	build_selftests
 }
 
 OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
-OPT_INSTALL=yes OPT_VERBOSE=no
+OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 # bpftool is there, and su keeps the user's PATH.

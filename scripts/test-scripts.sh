@@ -367,10 +367,21 @@ test_impossible_options()
 	expect 2 --git /x --source /y v0.1
 	printed "exclude each other"
 	expect 2 --jobs 0 v0.1
+	expect 2 --sanitize --arch arm64 v0.1
+	printed "--sanitize is for this machine's perf"
 	expect 2 --source
 	expect 2
 	expect 2 v0.1 v0.2
 	absent "$OUT"
+}
+
+test_sanitizers_are_another_build()
+{
+	expect 0 v0.1
+	expect 0 --sanitize v0.1
+	holds "$OUT/.state/built" "-fsanitize=fuzzer-no-link,address,undefined"
+	expect 0 v0.1
+	! grep -q fsanitize "$OUT/.state/built" || fail "still with sanitizers"
 }
 
 test_unknown_tag()

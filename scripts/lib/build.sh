@@ -8,7 +8,7 @@
 #	build__perf		run make, check the features, put the perf in place
 #
 # Reads:
-#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_*
+#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
 # In STATE_DIR: "building" while make runs and after it was cut off with files
 # half written (killed, full disk); the next run then starts from an empty build
@@ -28,6 +28,7 @@ build__load_args()
 	mapfile -t BUILD_ARGS < <(build__python)
 	BUILD_ARGS+=(BUILD_BPF_SKEL=1)
 	! arch__is_foreign || build__add_cross_args
+	[[ $OPT_SANITIZE = no ]] || build__add_sanitize_args
 }
 
 # perf's headers include one that new kernels generate, and an old linux-libc-dev
@@ -36,6 +37,13 @@ build__add_cross_args()
 {
 	BUILD_ARGS+=("${CROSS_ARGS[@]}" CC="$CROSS_CC -isystem $BUILD_DIR/uapi"
 		NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
+}
+
+# The interpreters would have to be built likewise.
+build__add_sanitize_args()
+{
+	BUILD_ARGS+=(CC=clang HOSTCC=clang NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1
+		EXTRA_CFLAGS="-g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined")
 }
 
 build__generate_headers()
