@@ -45,6 +45,7 @@ FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
 TEST_TIMEOUT=$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")
 SCALE=${PBM_TIMEOUT_SCALE:-1}
 PEER_TAG=v6.18.15
+OLD_TAG=v6.12.107
 
 # BPF programs belong to the machine, not to a checkout: so does this lock.
 MACHINE_LOCK=/sys/kernel
@@ -103,7 +104,8 @@ Environment:
                     compare with it; empty: none (default: out/TAG-unpatched/perf,
                     which apply-and-build.sh --no-patches TAG builds)
   PBM_PEER_PERF     a perf that writes such records itself, for tests that read its
-                    files (default: out/$PEER_TAG-unpatched/perf, built likewise)
+                    files (default: out/$PEER_TAG/perf, built likewise)
+  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG/perf)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
@@ -180,11 +182,11 @@ check_options()
 	((status < 2)) || die "--filter $OPT_FILTER: not an extended regular expression" "see --list for the names"
 }
 
-# $1: variable that may name a perf without the patches, of tag $2
+# $1: variable that may name another perf, which is built in out/$2
 check_other_perf()
 {
 	local -n other=$1
-	local built=$REPO_DIR/out/$2$ARCH_SUFFIX-unpatched/perf
+	local built=$REPO_DIR/out/$2/perf
 
 	if [[ -z ${other+set} && -x $built ]]; then
 		other=$built
@@ -366,6 +368,7 @@ print_inputs()
 	msg "perf      $PERF ($("$PERF" version))"
 	msg "unpatched ${PBM_UNPATCHED_PERF:-none}"
 	msg "peer      ${PBM_PEER_PERF:-none}"
+	msg "old       ${PBM_OLD_PERF:-none}"
 	msg "bpftool   $("${PBM_BPFTOOL:-bpftool}" version | head -n 1)"
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"
@@ -410,7 +413,8 @@ run_kselftest()
 	# shellcheck disable=SC2016 # for the inner shell
 	PBM_PERF=$PERF PBM_FILTER=$OPT_FILTER OUTPUT=$TESTS_DIR/build TMPDIR=$RUN_DIR \
 		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
-		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} BASE_DIR=$TESTS_DIR \
+		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
+		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
@@ -534,7 +538,8 @@ share_paths()
 	for path in "$REPO_DIR" "$OUT_DIR"; do
 		vm__share "$path"
 	done
-	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_BPFTOOL:-}"; do
+	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
+		"${PBM_BPFTOOL:-}"; do
 		[[ $path != */* ]] || vm__share "$(dirname -- "$(realpath -- "$path")")"
 	done
 }
@@ -545,7 +550,7 @@ guest_command()
 	local name
 
 	GUEST_COMMAND=(env PBM_QUIET="${PBM_QUIET:-0}" PBM_UNPATCHED_PERF="${PBM_UNPATCHED_PERF:-}"
-		PBM_PEER_PERF="${PBM_PEER_PERF:-}"
+		PBM_PEER_PERF="${PBM_PEER_PERF:-}" PBM_OLD_PERF="${PBM_OLD_PERF:-}"
 		PBM_NEED_PMU="$ARCH_HAS_PMU")
 	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
 		[[ -z ${!name:-} ]] || GUEST_COMMAND+=("$name=${!name}")
@@ -630,8 +635,9 @@ PATH=$PATH:/usr/sbin:/sbin
 parse_options "$@"
 check_options
 check_vm_options
-check_other_perf PBM_UNPATCHED_PERF "$TAG"
-check_other_perf PBM_PEER_PERF "$PEER_TAG"
+check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
+check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX"
+check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX"
 resolve_paths
 check_selection
 check_root

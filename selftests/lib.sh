@@ -36,6 +36,7 @@
 #	PBM_PERF		the perf under test
 #	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
 #	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
+#	PBM_OLD_PERF		perf of v6.14 or before, which refuses them (optional)
 #	PBM_BPFTOOL		the oracle (default: bpftool)
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
 #	PBM_LIST		if set, only list the tests

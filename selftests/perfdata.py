@@ -7,6 +7,7 @@ opinion that shares no code with perf.
   perfdata.py check FILE            check the layout and place of each metadata record
   perfdata.py check-records FILE    check the layout only
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
+  perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
   perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
@@ -447,6 +448,11 @@ def print_records(data):
         print(f"{c_string(record.name)}\t{record.nr}\t{record.size}")
 
 
+def print_raw_records(data):
+    for record in data.metadata():
+        print(f"{c_string(record.name)}\t{data.bytes[record.at:record.at + record.size].hex()}")
+
+
 def print_programs(data):
     for program in data.programs().values():
         print(program.id, "/".join(sorted(program.tags)), program.pid, len(program.loads),
@@ -470,6 +476,7 @@ COMMANDS = {
     "check": (check, 0),
     "check-records": (check_records, 0),
     "records": (print_records, 0),
+    "raw-records": (print_raw_records, 0),
     "entries": (print_entries, 1),
     "all-entries": (print_all_entries, 0),
     "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
