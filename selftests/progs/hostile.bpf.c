@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What nobody needs in metadata, between two variables that must arrive. Each
+ * comment says what perf makes of the variable.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#define META SEC(".rodata")
+
+struct forward;
+
+struct list {
+	const struct list *next;
+	int value;
+};
+
+#define NEST(outer, inner) struct outer { struct inner x; }
+struct n0 { int x; };
+NEST(n1, n0); NEST(n2, n1); NEST(n3, n2); NEST(n4, n3); NEST(n5, n4);
+NEST(n6, n5); NEST(n7, n6); NEST(n8, n7); NEST(n9, n8); NEST(n10, n9);
+NEST(n11, n10); NEST(n12, n11); NEST(n13, n12); NEST(n14, n13); NEST(n15, n14);
+NEST(n16, n15); NEST(n17, n16); NEST(n18, n17); NEST(n19, n18); NEST(n20, n19);
+
+#define TEN(e) e##0, e##1, e##2, e##3, e##4, e##5, e##6, e##7, e##8, e##9
+#define HUNDRED(e) TEN(e##0), TEN(e##1), TEN(e##2), TEN(e##3), TEN(e##4), \
+		   TEN(e##5), TEN(e##6), TEN(e##7), TEN(e##8), TEN(e##9)
+enum many {
+	HUNDRED(e0), HUNDRED(e1), HUNDRED(e2), HUNDRED(e3), HUNDRED(e4),
+	HUNDRED(e5), HUNDRED(e6), HUNDRED(e7), HUNDRED(e8), HUNDRED(e9)
+};
+
+const char bpf_metadata_a_first[] META = "kept";
+/* a member of no elements; the kernel takes no such variable */
+const volatile struct {
+	int number;
+	char none[0];
+} bpf_metadata_b_no_elements META = { .number = 6 };
+/* a number: what it points to was never defined */
+const struct forward *const volatile bpf_metadata_c_forward META = (void *)7;
+/* a struct whose type refers to itself */
+const volatile struct list bpf_metadata_d_cycle META = { .value = 8 };
+/* all 21 levels */
+const volatile struct n20 bpf_metadata_e_nested META = {};
+/* left out: its text is longer than a value may be */
+const volatile int bpf_metadata_f_long[40000] META = { 1 };
+/* left out: more work than is spent on a map, and with it all that follow */
+const volatile enum many bpf_metadata_g_work[1100] META = { [0 ... 1099] = e999 };
+/* left out with it */
+const char bpf_metadata_h_last[] META = "lost";
+
+SEC("socket")
+int hostile(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";
