@@ -8,8 +8,10 @@
  * loaded behind.
  *
  * For each program a line "ID NAME" is printed, then "ready". With -m it is the maps
- * that are created, held and printed, and no program is loaded.
+ * that are created, held and printed, and no program is loaded. With -d each "######" in
+ * read-only data is the number of the load, so that no two loads have equal data.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -78,7 +80,25 @@ static int create_maps(struct bpf_object *obj)
 	return 0;
 }
 
-static int load(const char *path, bool only_maps)
+static void number_rodata(const struct bpf_object *obj, int number)
+{
+	static const char place[] = "######";
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, obj) {
+		char digits[sizeof(place)], *at, *end;
+		size_t size;
+
+		if (!strstr(bpf_map__name(map), ".rodata"))
+			continue;
+		snprintf(digits, sizeof(digits), "%06d", number % 1000000);
+		at = bpf_map__initial_value(map, &size);
+		for (end = at + size; at && (at = memmem(at, end - at, place, strlen(place)));)
+			memcpy(at, digits, strlen(digits));
+	}
+}
+
+static int load(const char *path, bool only_maps, int number)
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
@@ -92,6 +112,8 @@ static int load(const char *path, bool only_maps)
 	}
 	if (only_maps)
 		return create_maps(obj);
+	if (number)
+		number_rodata(obj, number);
 	err = bpf_object__load(obj);
 	if (err) {
 		fprintf(stderr, "hold: cannot load %s: %s\n", path, strerror(-err));
@@ -115,12 +137,15 @@ static void wait_for_end_of_input(void)
 
 int main(int argc, char **argv)
 {
-	bool only_maps = false;
-	int count = 1;
+	bool only_maps = false, distinct = false;
+	int count = 1, number = 0;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "mn:")) != -1) {
+	while ((opt = getopt(argc, argv, "dmn:")) != -1) {
 		switch (opt) {
+		case 'd':
+			distinct = true;
+			break;
 		case 'm':
 			only_maps = true;
 			break;
@@ -136,7 +161,7 @@ int main(int argc, char **argv)
 
 	for (int i = optind; i < argc; i++) {
 		for (int n = 0; n < count; n++) {
-			if (load(argv[i], only_maps))
+			if (load(argv[i], only_maps, distinct ? ++number : 0))
 				return 1;
 		}
 	}
@@ -146,6 +171,6 @@ int main(int argc, char **argv)
 	return 0;
 
 usage:
-	fprintf(stderr, "usage: hold [-m] [-n TIMES] OBJECT...\n");
+	fprintf(stderr, "usage: hold [-dm] [-n TIMES] OBJECT...\n");
 	return 2;
 }
