@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What 1,000 programs of three functions and four keys cost in a file, and those
-# who read it without asking for metadata.
+# What 1,000 programs of three functions and four keys cost in a file, and in
+# instructions of those who write it, or read it without asking for metadata.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -45,13 +45,51 @@ test_mode_header_adds_at_most_two_percent()
 	((block > 0 && 100 * block <= 2 * size)) || fail "the block is more than 2 % of the file"
 }
 
-# Of perf report in user space
+# Their record has the same bytes for the same functions and keys.
+test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
+{
+	local peer all
+
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	hold -n "$PROGRAMS" many
+	"$PBM_PEER_PERF" record -N -q -e cpu-clock -c 100000000000 -o "$TMP/peer" -- true
+	"$PBM_PERF" record -N -q -e cpu-clock -c 100000000000 --bpf-metadata=all -o "$TMP/all" -- true
+	perfdata types "$TMP/peer" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
+	perfdata records "$TMP/all" >"$TMP/records"
+	(($(grep -c -E $'_(many|first|second)\t4\t' "$TMP/records") == 3 * PROGRAMS)) ||
+		fail "not a record of four keys for each function"
+	peer=$(stat -c %s "$TMP/peer")
+	all=$(stat -c %s "$TMP/all")
+	echo "$all bytes, the peer's file $peer"
+	((100 * all <= 102 * peer)) || fail "the file is more than 2 % larger"
+}
+
+# Of a perf command, in user space. It forks, and each process has a log.
 instructions()
 {
-	valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-		"$1" report --stdio -i "$2" 2>"$TMP/callgrind" >"$TMP/out" ||
-		fail "$1 under callgrind: $(tail -n 5 "$TMP/callgrind")"
-	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
+	local pid
+
+	rm -f "$TMP"/callgrind.*
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind.%p" \
+		"$@" >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	wait "$pid" || fail "$* under callgrind: $(tail -n 5 "$TMP/err" "$TMP/callgrind.$pid")"
+	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind.$pid"
+}
+
+test_record_takes_at_most_three_percent_more_instructions()
+{
+	local options=(-N -q -e cpu-clock -c 100000000000 -o "$TMP/data" -- true)
+	local patched unpatched
+
+	unpatched_perf
+	command -v valgrind >/dev/null || skip "valgrind is no program"
+	hold -n "$PROGRAMS" many
+	unpatched=$(instructions "$PBM_UNPATCHED_PERF" record "${options[@]}")
+	patched=$(instructions "$PBM_PERF" record --bpf-metadata=all "${options[@]}")
+	echo "instructions: $unpatched without the patches, $patched with them"
+	((unpatched > 0 && 100 * patched <= 103 * unpatched)) || fail "more than 3 % more instructions"
 }
 
 test_report_takes_at_most_one_percent_more_instructions()
@@ -64,12 +102,14 @@ test_report_takes_at_most_one_percent_more_instructions()
 	spend 0 1000000 "$((PROGRAMS - 1))" 1000000
 	# Not of all CPUs: other programs' symbols would hide what metadata costs.
 	"$PBM_PERF" record -N -q -e cpu-clock --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
-	unpatched=$(instructions "$PBM_UNPATCHED_PERF" "$TMP/data")
-	patched=$(instructions "$PBM_PERF" "$TMP/data")
+	unpatched=$(instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
+	patched=$(instructions "$PBM_PERF" report --stdio -i "$TMP/data")
 	echo "instructions: $unpatched without the patches, $patched with them"
 	((unpatched > 0 && 100 * patched <= 101 * unpatched)) || fail "more than 1 % more instructions"
 }
 
 run_tests \
 	test_mode_header_adds_at_most_two_percent \
+	test_mode_all_is_at_most_two_percent_larger_than_a_peers_file \
+	test_record_takes_at_most_three_percent_more_instructions \
 	test_report_takes_at_most_one_percent_more_instructions

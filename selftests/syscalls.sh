@@ -3,7 +3,7 @@
 #
 # bpf() calls of perf record: at most one a program and three a distinct map
 # more than without metadata, which is counted with the unpatched perf if there
-# is one; it makes six a program.
+# is one; it makes six a program. One of the three reads the map.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -81,8 +81,31 @@ test_none_makes_no_more_calls_than_unpatched_perf()
 	((base > 20 * 5 && none <= base)) || fail "too many calls"
 }
 
+lookups()
+{
+	grep -c '(BPF_MAP_LOOKUP_ELEM,' "$TMP/calls" || true
+}
+
+test_map_of_4_MiB_that_20_programs_share_is_read_once()
+{
+	local none
+
+	command -v strace >/dev/null || skip "strace is not there"
+	HELD_IDS=()
+	count_calls "$PBM_PERF"
+	none=$(lookups)
+	hold bench_20_3_1_4096
+	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
+	count_calls "$PBM_PERF"
+	echo "$(lookups) lookups, $none without the programs"
+	(($(lookups) == none + 1)) || fail "the map is not read once"
+	perfdata block "$TMP/data" >"$TMP/block"
+	(($(grep -c 'bench_.*version' "$TMP/block") == 20)) || fail "not all 20 programs have the key"
+}
+
 run_tests \
 	test_programs_with_a_map_each \
 	test_programs_that_share_a_map \
 	test_programs_without_metadata \
+	test_map_of_4_MiB_that_20_programs_share_is_read_once \
 	test_none_makes_no_more_calls_than_unpatched_perf
