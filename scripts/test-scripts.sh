@@ -145,6 +145,8 @@ make_stubs()
 		echo "\${STUB_POOL:-file:$TOP/nowhere}"
 	fi
 	END
+	# Of the packages that are not there, but for a guest.
+	printf '%s\n' '#!/bin/sh' 'exec cat' > "$TOP/stubs/cpio"
 	make_qemu_stub
 	chmod +x "$TOP"/stubs/*
 }
@@ -155,6 +157,7 @@ make_qemu_stub()
 {
 	cat > "$TOP/stubs/qemu-system-x86_64" <<-'END'
 	#!/bin/bash
+	! kill -0 "$(cat "$VM_DIR/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
 	echo $$ > "$VM_DIR/pid"
 	what=$STUB_VM
 	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
