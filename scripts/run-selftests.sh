@@ -639,7 +639,7 @@ check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
 check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX"
 check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX"
 resolve_paths
-check_selection
+[[ -n $OPT_GUEST ]] || check_selection
 check_root
 open_output
 log_to "$TESTS_DIR/build.log"
