@@ -23,7 +23,7 @@
 # then what perf and they are linked with.
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
-	findutils grep gzip kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
+	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
 	libc6-dev linux-libc-dev libcap-dev libdw-dev libelf-dev libtraceevent-dev libzstd-dev zlib1g-dev
 )
 
