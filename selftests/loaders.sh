@@ -92,6 +92,7 @@ test_ip_link_xdp()
 
 test_tc_filter()
 {
+	command -v tc >/dev/null || skip "tc is not installed"
 	unshare --net tc qdisc add dev lo clsact || skip "this kernel has no clsact (CONFIG_NET_SCH_INGRESS)"
 	hold_in_netns tc pass_tc \
 		"tc qdisc add dev lo clsact && tc filter add dev lo ingress bpf da obj '$OUTPUT/pass.bpf.o' sec tc"
@@ -102,7 +103,7 @@ test_bpftrace()
 {
 	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
 	start_recording "$TMP/data" -a
-	timeout 30 bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @ = count(); }
+	timeout $((30 * SCALE)) bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @ = count(); }
 		interval:ms:300 { exit(); }' >"$TMP/bpftrace" 2>&1 &
 	wait $! || skip "bpftrace does not work here: $(tail -n 1 "$TMP/bpftrace")"
 	stop_recording

@@ -33,7 +33,7 @@ run()
 {
 	local status=0
 
-	timeout 30 "$PBM_PERF" "$@" >"$TMP/stdout" 2>"$TMP/out" </dev/null || status=$?
+	timeout $((30 * SCALE)) "$PBM_PERF" "$@" >"$TMP/stdout" 2>"$TMP/out" </dev/null || status=$?
 	[[ " $* " = *' -o - '* ]] || cat "$TMP/stdout" >>"$TMP/out"
 	((status == 0)) || fail "$CASE: perf $* ends with status $status: $(head -c 2000 "$TMP/out")"
 	cat "$TMP/out" >>"$TMP/text"
