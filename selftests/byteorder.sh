@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it reads files that are made up"
+
 perfgen()
 {
 	python3 "$SELFTESTS/perfgen.py" "$@"

@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it reads files"
+
 recorded()
 {
 	[[ ! -e $TMP/data ]] || return 0

@@ -34,6 +34,7 @@ compare_types()
 
 test_literals_and_bpftool_agree()
 {
+	native_only "it tests the tests' own tools"
 	prepare_types
 	compare_types "$TMP/script"
 }
@@ -42,6 +43,7 @@ test_comparator_finds_each_changed_value()
 {
 	local n found
 
+	native_only "it tests the tests' own tools"
 	prepare_types
 	n=$(grep -c '^  entry' "$TMP/script")
 	sed 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' "$TMP/script" >"$TMP/changed"
@@ -53,6 +55,7 @@ test_comparator_finds_each_changed_value()
 
 test_comparator_finds_each_changed_value_of_the_oracle()
 {
+	native_only "it tests the tests' own tools"
 	prepare_types
 	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
 	must_fail compare_types "$TMP/script" "$TMP/changed"
@@ -66,6 +69,7 @@ test_comparator_finds_missing_double_and_unknown_keys()
 {
 	local last
 
+	native_only "it tests the tests' own tools"
 	prepare_types
 	last=$(grep -c '^  entry' "$TMP/script")
 	sed "/^  entry $((last - 1)):/d" "$TMP/script" >"$TMP/changed"
@@ -86,6 +90,7 @@ check_text()
 
 test_comparator_knows_types_notation_and_form()
 {
+	native_only "it tests the tests' own tools"
 	check_text '"é"' '"\\u00e9"'
 	check_text '1e300' '1e+300'
 	check_text '1.0' '1'
@@ -139,6 +144,7 @@ test_reader_finds_each_broken_field()
 {
 	local sixty_four
 
+	native_only "it tests the tests' own tools"
 	sixty_four=$(printf '61%.0s' {1..64})
 	check_bytes 0 54000000
 	must_fail check_bytes 0 54000000 first	# record before the last sample
@@ -189,6 +195,7 @@ block_bytes()
 
 test_reader_finds_each_broken_field_of_the_block()
 {
+	native_only "it tests the tests' own tools"
 	printf '%d\tname\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
 	block_bytes 0 "" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
@@ -213,6 +220,7 @@ test_reader_finds_each_broken_field_of_the_block()
 
 test_reader_strips_only_the_records()
 {
+	native_only "it tests the tests' own tools"
 	make_perfdata "$TMP/file" 0 54
 	perfdata strip "$TMP/file" "$TMP/stripped"
 	perfdata types "$TMP/stripped" >"$TMP/types"
@@ -231,6 +239,8 @@ write_test_file()
 		test_fail_by_name() { fail "reason"; }
 		test_fail_with_4() { (exit 4); }
 		test_skip() { skip "no such thing"; }
+		test_native() { native_only "nor here"; }
+		NATIVE_ONLY=\${INNER_NATIVE_ONLY:-}
 		run_tests "\$@"
 	END
 }
@@ -254,6 +264,27 @@ test_lib_reports_what_happened()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
+# In an emulated machine, and elsewhere
+test_lib_skips_what_is_for_other_machines()
+{
+	write_test_file
+	cat >"$TMP/want" <<-'END'
+		ok 1 inner: native
+		ok 1 inner: pass
+		ok 1 inner: native # SKIP not in an emulated machine: nor here
+		ok 1 inner: pass # SKIP not in an emulated machine: all
+	END
+	export PBM_FILTER=
+	{
+		PBM_EMULATED=0 bash "$TMP/inner.sh" test_native
+		PBM_EMULATED=0 INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" test_pass
+		PBM_EMULATED=1 bash "$TMP/inner.sh" test_native || true
+		PBM_EMULATED=1 INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" test_pass || true
+	} >"$TMP/out"
+	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
+	same "results" "$TMP/want" "$TMP/got"
+}
+
 # What ktap.awk makes of the given lines of a runner's output
 check_ktap()
 {
@@ -270,6 +301,7 @@ test_results_are_counted_against_the_plan()
 {
 	local ok="ok 1 selftests: x: prog.sh" bad="not ok 1 selftests: x: prog.sh # exit=1"
 
+	native_only "it tests the tests' own tools"
 	check_ktap 'ok\ta\t\nskip\tb\twhy' '# 1..2' '# ok 1 a' '# ok 2 b # SKIP why' "$ok"
 	check_ktap 'not ok\ta\t' '# 1..1' '# # ok 7 noise' '# not ok 1 a' "$bad"
 	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2 (exit=1)' \
@@ -288,6 +320,7 @@ test_results_are_counted_against_the_plan()
 
 test_results_of_perf_test_are_read()
 {
+	native_only "it tests the tests' own tools"
 	printf '%s\n' ' 90: BPF metadata:' ' 90.1: Value text          : Running (1 active)' \
 		$'\033[A\033[2K 90.1: Value text          : Ok' \
 		' 90.2: Record: layout        : FAILED!' \
@@ -336,6 +369,7 @@ must_find()
 
 test_missing_or_wrong_sets_of_churn_are_found()
 {
+	native_only "it tests the tests' own tools"
 	prepare_churn
 	check_churn "$TMP/list" "$TMP/script"
 	# A set of a short-lived program is welcome, but must be right.
@@ -379,6 +413,7 @@ agree_after()
 
 test_disagreement_is_found()
 {
+	native_only "it tests the tests' own tools"
 	hold simple none
 	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/want"
 	"$BPFTOOL" -j prog show id "${HELD_IDS[1]}" >>"$TMP/want"
@@ -406,6 +441,7 @@ run_tests \
 	test_reader_finds_each_broken_field_of_the_block \
 	test_reader_strips_only_the_records \
 	test_lib_reports_what_happened \
+	test_lib_skips_what_is_for_other_machines \
 	test_results_are_counted_against_the_plan \
 	test_results_of_perf_test_are_read \
 	test_disagreement_is_found

@@ -214,6 +214,7 @@ test_report_and_script_print_it_with_the_header()
 {
 	local file
 
+	native_only "it reads files"
 	recorded
 	for file in all header; do
 		header_lines "$TMP/$file" >"$TMP/want"
@@ -230,6 +231,7 @@ test_report_and_script_print_it_with_the_header()
 
 test_tui_shows_it_in_the_header_window()
 {
+	native_only "it reads files"
 	hold simple
 	record "$TMP/data" --bpf-metadata=header
 	open_terminal "$PBM_PERF" report --tui -i "$TMP/data"
@@ -241,6 +243,7 @@ test_tui_shows_it_in_the_header_window()
 
 test_control_characters_are_escaped_when_printed()
 {
+	native_only "it reads files"
 	recorded
 	# The same length, as the file's sections are not moved: ESC, a byte that is no UTF-8
 	LC_ALL=C sed 's/"1\.2\.3"/"\x1b[1m\xff"/g' "$TMP/header" >"$TMP/hostile"

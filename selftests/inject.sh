@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it rewrites files"
+
 # Two programs of the same name and others, once for all tests of this file
 recorded()
 {

@@ -8,6 +8,9 @@
 #
 #	fail TEXT		end as failed
 #	skip TEXT		end as skipped, because something is missing
+#	native_only TEXT	the same in an emulated machine, where the test would take
+#				its time and show no more than elsewhere. NATIVE_ONLY=TEXT
+#				before run_tests: all tests of the file
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
 #	hold_built MODE		the same for "built MODE"
@@ -42,6 +45,7 @@
 #	PBM_LIST		if set, only list the tests
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
 #				limits get so much longer, the workload so much smaller
+#	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
 #				(optional)
 #
@@ -57,6 +61,7 @@ SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 TEST_FILE=$(basename "$0" .sh)
 BPFTOOL=${PBM_BPFTOOL:-bpftool}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
+NATIVE_ONLY=
 # Some milliseconds, and some hundred samples, on every machine
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
@@ -87,6 +92,11 @@ skip()
 {
 	printf '%s\n' "$*" >"$TMP/skip-reason"
 	exit "$KSFT_SKIP"
+}
+
+native_only()
+{
+	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
 }
 
 hold()
@@ -399,6 +409,7 @@ run_one_test()
 	shopt -s inherit_errexit
 	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
 	rm -f "$TMP/skip-reason" "$TMP/list"
+	[[ -z $NATIVE_ONLY ]] || native_only "$NATIVE_ONLY"
 	"$1"
 )
 

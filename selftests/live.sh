@@ -208,6 +208,7 @@ test_end_by_signal()
 # The kernel takes its time to verify the filter.
 test_sample_filter()
 {
+	native_only "it takes a minute to verify the filter, and perf test does so"
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
 	start_recording "$TMP/data" -a --filter 'ip > 0'
 	churn -n 3

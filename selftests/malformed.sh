@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it reads files that are made up"
+
 TABLE=$SELFTESTS/../Documentation/malformed.rst
 SAMPLES=4
 

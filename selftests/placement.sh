@@ -65,6 +65,7 @@ test_perf_script_reads_them_from_a_pipe_of_perf_record()
 
 test_perf_inject_keeps_them_in_a_file()
 {
+	native_only "it rewrites files"
 	recorded
 	"$PBM_PERF" inject -i "$TMP/file" -o "$TMP/injected"
 	check_recording "$TMP/injected"
@@ -72,6 +73,7 @@ test_perf_inject_keeps_them_in_a_file()
 
 test_perf_inject_with_build_ids_keeps_them()
 {
+	native_only "it rewrites files"
 	recorded
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
 	# It sorts samples, which therefore come later than all that has no time.
@@ -82,6 +84,7 @@ test_perf_inject_with_build_ids_keeps_them()
 
 test_perf_inject_keeps_them_in_a_pipe()
 {
+	native_only "it rewrites files"
 	recorded
 	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
 	check_recording "$TMP/injected"
@@ -89,6 +92,7 @@ test_perf_inject_keeps_them_in_a_pipe()
 
 test_perf_inject_keeps_them_from_a_pipe_to_a_file()
 {
+	native_only "it rewrites files"
 	recorded
 	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
 	check_recording "$TMP/injected"

@@ -135,6 +135,7 @@ test_programs_with_equal_sets_fold_together()
 
 test_keys_choose_what_counts_and_shows()
 {
+	native_only "it reads the file of another test"
 	recorded
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner -i "$TMP/all" >"$TMP/got"
@@ -160,6 +161,7 @@ known_keys()
 
 test_unknown_keys_are_warned_of()
 {
+	native_only "it reads the file of another test"
 	recorded
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key \
@@ -178,6 +180,7 @@ test_combine_with_other_keys()
 {
 	local keys
 
+	native_only "it reads the file of another test"
 	recorded
 	for keys in bpf_metadata,sym comm,bpf_metadata dso,bpf_metadata,bpf_prog; do
 		costs_by_set "$TMP/all" >"$TMP/want"
@@ -196,6 +199,7 @@ percentages()
 
 test_overhead_is_the_share_of_all_samples()
 {
+	native_only "it reads the file of another test"
 	recorded
 	percentages <"$TMP/costs" >"$TMP/want"
 	rows -s bpf_prog -i "$TMP/all" >"$TMP/got"
@@ -205,6 +209,7 @@ test_overhead_is_the_share_of_all_samples()
 # A key that is among the fields only sorts as well.
 test_fields_fold_without_sort()
 {
+	native_only "it reads the file of another test"
 	recorded
 	cp "$TMP/costs" "$TMP/want"
 	rows -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
@@ -216,6 +221,7 @@ test_fields_fold_without_sort()
 
 test_hierarchy_has_the_sums_on_top()
 {
+	native_only "it reads the file of another test"
 	recorded
 	costs_by_set "$TMP/all" | percentages >"$TMP/want"
 	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
@@ -230,6 +236,7 @@ test_hierarchy_has_the_sums_on_top()
 # The samples with a function of a BPF program anywhere in the chain count for it.
 test_children_are_counted_by_callchains()
 {
+	native_only "it reads the file of another test"
 	recorded
 	"$PBM_PERF" script -F period,ip,sym -i "$TMP/all" >"$TMP/chains"
 	awk -v bpf="^$FUNCTION" 'function end() { if (has) sum += period; has = 0 }
@@ -250,6 +257,7 @@ test_callchains_are_shown_below_the_programs()
 {
 	local key
 
+	native_only "it reads the file of another test"
 	recorded
 	for key in bpf_prog bpf_metadata sym,bpf_metadata; do
 		report -s "$key" -i "$TMP/all" | sed -n '/^ *[0-9.]*%/p' | sort >"$TMP/want"
@@ -264,6 +272,7 @@ test_tui_shows_the_rows()
 {
 	local row
 
+	native_only "it reads the file of another test"
 	recorded
 	report -s bpf_prog -i "$TMP/all" | sed -n 's/ *$//; s/^ *\([0-9]*[.][0-9]*%\)  *\(.*\)/\1 +\2/p' >"$TMP/rows"
 	[[ -s $TMP/rows ]] || fail "no row"
@@ -312,6 +321,7 @@ test_files_of_any_writer_read_the_same()
 # records don't tell whose they are, the ids in the block do.
 test_what_records_do_not_tell_is_ambiguous()
 {
+	native_only "it reads the file of another test"
 	recorded
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
 	same "programs without the block" "$TMP/costs" "$TMP/got"
@@ -423,6 +433,7 @@ test_diff_compares_versions()
 # By name, as the ids of two recordings have nothing in common
 test_diff_compares_programs()
 {
+	native_only "it reads the file of another test"
 	recorded_versions
 	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
 	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
@@ -437,6 +448,7 @@ test_symbols_do_not_tell_versions()
 {
 	local file
 
+	native_only "it reads the file of another test"
 	recorded_versions
 	for file in old new; do
 		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"

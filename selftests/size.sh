@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it counts bytes and instructions of perf in user space"
+
 PROGRAMS=1000
 
 # Size of a section, from "perfdata.py sections"

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it compiles; perf_event.sh and loaders.sh load what is compiled so"
+
 SNIPPET=$SELFTESTS/../Kbuild.snippet
 # What each source begins with
 SOURCE_HEAD=

@@ -7,6 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it counts system calls of perf, and strace stops at each"
+
 UNPATCHED_CALLS=6
 
 programs_of_others()

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
+NATIVE_ONLY="it compares what two perfs make of the same files"
+
 # Files of the same programs in both modes that older perf reads, once for all
 # tests of this file; the programs stay loaded as long as they are compared.
 recorded()

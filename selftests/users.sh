@@ -254,6 +254,7 @@ prepare_nobody()
 # has the set of the program that filters.
 test_sample_filter_of_root_and_of_a_user()
 {
+	native_only "it takes a minute to verify the filter, and perf test does so"
 	mountpoint -q /sys/fs/bpf || skip "/sys/fs/bpf is no BPF file system"
 	[[ ! -e $FILTER_DIR/perf_sample_filter ]] || skip "somebody has pinned a filter: perf record --setup-filter unpin"
 	start_filters

@@ -131,16 +131,16 @@ vm__add_share()
 # What the kernel doesn't know is in the environment of its init.
 vm__accel_arguments()
 {
-	local scale
+	local scale emulated
 
 	case $1 in
 	kvm)	VM_ACCEL_ARGS=("${ARCH_KVM[@]}")
-		scale=1 ;;
+		scale=1 emulated=0 ;;
 	tcg)	VM_ACCEL_ARGS=("${ARCH_TCG[@]}")
-		scale=10 ;;
+		scale=10 emulated=1 ;;
 	esac
 	scale=${PBM_TIMEOUT_SCALE:-$scale}
-	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale")
+	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
 # It ends with this script, also when that is killed.
