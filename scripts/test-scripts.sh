@@ -40,6 +40,12 @@ make_kernel()
 
 	mkdir -p "$dir/tools/perf" "$dir/drivers/net"
 	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
+	mkdir -p "$dir/scripts"
+	cat > "$dir/scripts/checkpatch.pl" <<-'END'
+	#!/usr/bin/perl
+	local $/; open(my $in, '<', $ARGV[-1]); my $found = <$in> =~ /UGLY/;
+	print "-:1: WARNING:UGLY_TYPE: it is ugly\n" if $found; exit $found;
+	END
 	for i in a b c evsel; do
 		printf "$i %s\n" 1 2 3 4 5 6 7 8 9 > "$dir/tools/perf/$i.c"
 	done
@@ -218,6 +224,33 @@ call_script()
 {
 	exec env PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
 		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/apply-and-build.sh" --out "$OUT" "$@"
+}
+
+# A series that a maintainer takes
+write_good_series()
+{
+	local patch
+
+	for patch in 0001-a 0002-b; do
+		{
+			printf 'Subject: perf test: Change %s\n\nIt is two,\nand was not.\n---\n' "$patch"
+			diffstat -p1 "$PATCHES/$patch.patch"
+			sed '1,/^$/d' "$PATCHES/$patch.patch"
+		} > "$PATCHES/$patch.new"
+		mv "$PATCHES/$patch.new" "$PATCHES/$patch.patch"
+	done
+}
+
+# expect_series STATUS OPTION...: check-series.sh
+expect_series()
+{
+	local wanted=$1 status=0
+
+	shift
+	PRINTED=$(env PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" PBM_PATCHES="$PATCHES" \
+		PBM_MIRROR='' "$SCRIPTS_DIR/check-series.sh" --out "$OUT" "$@" v0.1 2>&1) || status=$?
+	printf '%s\n' "--- check-series $* ($status)" "$PRINTED"
+	((status == wanted)) || fail "status $status, not $wanted"
 }
 
 # A guest, without anything that is built or downloaded
@@ -883,6 +916,68 @@ test_kernel_that_does_not_build()
 	STUB_FAIL=1 expect_kernel 2
 	printed "the kernel does not build"
 	expect_kernel 0
+}
+
+test_series_that_is_good()
+{
+	write_good_series
+	expect_series 0 --fast
+	printed "2 patches, 0 defects"
+	printed "0002-b.patch"
+}
+
+test_series_with_a_defect_in_its_list()
+{
+	write_good_series
+	echo 0001-a.patch >> "$PATCHES/series"
+	cp "$PATCHES/0002-b.patch" "$PATCHES/0003-c.patch"
+	echo 0004-d.patch >> "$PATCHES/series"
+	expect_series 1 --fast
+	printed "FAILED  0001-a.patch: listed twice"
+	printed "FAILED  0003-c.patch: not in the series"
+	printed "FAILED  0004-d.patch: listed, but not there"
+}
+
+# spoil PATCH SED-SCRIPT DEFECT: that one patch has it, and no other defect is found
+spoil()
+{
+	rm -rf "$PATCHES"
+	write_patch 0001-a.patch a.c 2 'a two'
+	write_patch 0002-b.patch b.c 2 'b two'
+	write_good_series
+	sed -i "$2" "$PATCHES/$1"
+	expect_series 1 --fast
+	printed "FAILED  $1: $3"
+	printed "2 patches, 1 defects"
+}
+
+test_series_with_a_defect_in_a_header()
+{
+	spoil 0001-a.patch '/^Subject/d' "no 'Subject: part: What it does'"
+	spoil 0001-a.patch "s/^Subject: .*/&$(printf '%80s' '')x/" "a subject of "
+	spoil 0001-a.patch '/^It is/d' "no changelog"
+	spoil 0001-a.patch 's/^and was.*/&\nReviewed-by: A Man <a@man>/' "a trailer that somebody gave: Reviewed-by: A Man"
+	spoil 0001-a.patch '/1 file changed/d' "no diffstat"
+}
+
+test_series_with_a_defect_in_a_patch()
+{
+	spoil 0002-b.patch 's/^ b 1/ b one/' "does not apply: "
+	spoil 0002-b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
+	spoil 0002-b.patch 's/^+b two/+b UGLY/' "checkpatch: "
+	echo '0002-b.patch UGLY_TYPE it has to be' > "$PATCHES/checkpatch"
+	expect_series 0 --fast
+	printed "explained"
+}
+
+test_series_with_a_patch_that_does_not_build()
+{
+	write_good_series
+	expect_series 0
+	sed -i 's/^+b two/+b ERROR/' "$PATCHES/0002-b.patch"
+	expect_series 1
+	printed "FAILED  0002-b.patch: does not build (default)"
+	printed "2 patches, 1 defects"
 }
 
 test_vm_options_that_make_no_sense()

@@ -1,0 +1,290 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Check each patch of a series as a maintainer would, one after the other:
+#
+#	scripts/check-series.sh --fast v6.16	what needs no build, in a minute
+#	scripts/check-series.sh v6.16		builds and tests each, some hours
+#
+# The steps are the last lines of this file, in order.
+
+set -euo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=lib/common.sh
+. "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/pin.sh
+. "$SCRIPTS_DIR/lib/pin.sh"
+# shellcheck source=lib/packages.sh
+. "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/arch.sh
+. "$SCRIPTS_DIR/lib/arch.sh"
+# shellcheck source=lib/series.sh
+. "$SCRIPTS_DIR/lib/series.sh"
+# shellcheck source=lib/build.sh
+. "$SCRIPTS_DIR/lib/build.sh"
+
+# What a subject line, with "[PATCH 00/00] ", may have of a line of 80 characters
+MAX_SUBJECT=75
+# Given by people, to the mails: make-submission.sh adds the submitter's.
+TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
+# name and arguments of make for each build
+BUILDS=("default BUILD_BPF_SKEL=1" "no-libbpf NO_LIBBPF=1" "no-skel BUILD_BPF_SKEL=0")
+
+print_usage()
+{
+	cat <<END
+usage: scripts/check-series.sh [options] TAG
+
+Checks the patches of patches/TAG/series, in order: that each is there, is listed
+once, and none is left out; has a subject, a changelog and no trailers; applies
+without fuzz and without offset; is accepted by checkpatch.pl --strict, but for
+what patches/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
+TAG is one of: $(pin__list | paste -s -d ' ')
+
+  --fast            no builds and no perf test
+  --out DIR         the tree and the builds (default: out/TAG-series)
+  --mirror DIR      passed on to apply-and-build.sh
+  --jobs N          parallel jobs of the builds (default: number of CPUs)
+  --no-install      install nothing; refuse and print the apt line
+  -h, --help        this text
+
+patches/TAG/checkpatch has a line for each finding that stays:
+  PATCH TYPE REASON...
+
+Prints what is wrong, and a table with a line for each patch.
+Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh
+Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
+END
+}
+
+parse_options()
+{
+	local parsed
+
+	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
+		fast,out:,mirror:,jobs:,no-install,help -- "$@") || die_usage "wrong options"
+	eval set -- "$parsed"
+	while [[ $1 != -- ]]; do
+		case $1 in
+		--fast)		OPT_FAST=yes ;;
+		--out)		OPT_OUT=$2; shift ;;
+		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
+		--jobs)		JOBS=$2; shift ;;
+		--no-install)	OPTIONS+=(--no-install) ;;
+		-h|--help)	print_usage; exit 0 ;;
+		esac
+		shift
+	done
+	shift
+	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
+	TAG=$1
+	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	pin__check_tag "$TAG"
+}
+
+resolve_paths()
+{
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-series}")
+	SERIES=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}")
+	EXPLAINED=$SERIES/checkpatch
+	TREE_DIR=$OUT_DIR/tree
+	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
+	[[ -f $SERIES/series ]] || die "$SERIES/series is not there" "name a tag that has patches"
+}
+
+# What the column of the patch shall show, and why
+defect()
+{
+	printf 'FAILED  %s: %s\n' "$1" "$2"
+	((++NR_DEFECTS))
+}
+
+# --- the series ---------------------------------------------------------------
+
+check_entries()
+{
+	local entry
+
+	mapfile -t ENTRIES < <(series__entries "$SERIES/series")
+	((${#ENTRIES[@]})) || defect series "it is empty"
+	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
+		defect "$entry" "listed twice"
+	done
+	while read -r entry; do
+		defect "$entry" "not in the series"
+	done < <(comm -13 <(printf '%s\n' "${ENTRIES[@]}" | sort) \
+		<(find "$SERIES" -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort))
+}
+
+# A tree without patches; what it was before is of no use.
+prepare_tree()
+{
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --quiet --no-patches --stop-after apply \
+		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to check with" "see above"
+	rm -rf -- "$TREE_DIR"
+	cp -a -- "$OUT_DIR/base/linux" "$TREE_DIR"
+}
+
+# --- one patch ----------------------------------------------------------------
+
+changelog()
+{
+	sed -n '1,/^---$/p' "$SERIES/$PATCH"
+}
+
+check_header()
+{
+	local subject
+
+	CELLS[header]=ok
+	subject=$(changelog | sed -n 's/^Subject: //p' | head -n 1)
+	[[ $subject =~ ^[a-z][^:]*:\ [A-Z] ]] || bad header "no 'Subject: part: What it does'"
+	((${#subject} <= MAX_SUBJECT)) || bad header "a subject of ${#subject} characters, more than $MAX_SUBJECT"
+	changelog | grep -q -x -e '---' || bad header "no line '---' behind the changelog"
+	(($(changelog | sed '/^Subject: /d; /^---$/d; /^$/d' | wc -l) >= 2)) || bad header "no changelog"
+	! changelog | grep -q -E -e "^$TRAILERS" || bad header "a trailer that somebody gave: $(changelog | grep -m 1 -E -e "^$TRAILERS")"
+	grep -q -x -F -e "$(diffstat -p1 "$SERIES/$PATCH" | tail -n 1)" "$SERIES/$PATCH" ||
+		bad header "no diffstat, or that of another patch; quilt refresh --diffstat it"
+}
+
+bad()
+{
+	CELLS[$1]=FAILED
+	defect "$PATCH" "$2"
+}
+
+check_applies()
+{
+	CELLS[applies]=ok
+	if ! (cd -- "$TREE_DIR" && patch -p1 --fuzz=0 --no-backup-if-mismatch) <"$SERIES/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
+		bad applies "does not apply: $(grep -m 1 -E 'FAILED|malformed|No file' "$OUT_DIR/patch.log")"
+		return 1
+	fi
+	! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
+		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
+}
+
+# checkpatch takes a file that git tracks for source: hence the copy.
+check_checkpatch()
+{
+	local copy=$OUT_DIR/checkpatch.patch type status=0
+
+	CELLS[checkpatch]=ok
+	cp -- "$SERIES/$PATCH" "$copy"
+	perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
+		--ignore MISSING_SIGN_OFF "$copy" </dev/null >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
+	((status <= 1)) ||
+		bad checkpatch "checkpatch.pl did not run: $(head -n 1 "$OUT_DIR/checkpatch.log")"
+	while read -r type; do
+		if [[ -f $EXPLAINED ]] && grep -q -E -e "^${PATCH}[[:space:]]+${type}[[:space:]]" "$EXPLAINED"; then
+			CELLS[checkpatch]=explained
+		else
+			bad checkpatch "checkpatch: $(grep -m 1 -e "$type" "$OUT_DIR/checkpatch.log" | cut -d : -f 2-)"
+		fi
+	done < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
+}
+
+build_one()
+{
+	BUILD_DIR=$OUT_DIR/build-$1
+	build__load_args
+	BUILD_ARGS+=("${@:2}")
+	mkdir -p -- "$BUILD_DIR" &&
+		build__make
+}
+
+check_build()
+{
+	CELLS[$1]=ok
+	run_logged "$PATCH: build $1" build_one "$@" && return
+	bad "$1" "does not build ($1), see $LOG_FILE"
+	return 1
+}
+
+# From the patch on that adds it
+check_perf_test()
+{
+	local perf=$OUT_DIR/build-default/perf
+
+	CELLS[test]=-
+	cd -- "$TREE_DIR/tools/perf"
+	if "$perf" test list 2>&1 | grep -q bpf-metadata; then
+		CELLS[test]=ok
+		"$perf" test bpf-metadata >"$OUT_DIR/test.log" 2>&1 || bad test "perf test bpf-metadata fails"
+		! grep -q 'FAILED!' "$OUT_DIR/test.log" || bad test "perf test: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
+		grep -q ': Ok$' "$OUT_DIR/test.log" || bad test "perf test bpf-metadata runs nothing"
+	fi
+	cd -- "$REPO_DIR"
+}
+
+check_builds()
+{
+	local build words
+
+	for build in "${BUILDS[@]}"; do
+		read -r -a words <<<"$build"
+		check_build "${words[@]}" || [[ ${words[0]} != default ]] || return 0
+	done
+	check_perf_test
+}
+
+# What follows a patch that doesn't apply says nothing.
+check_patch()
+{
+	declare -gA CELLS=([header]=- [applies]=- [checkpatch]=- [default]=- [no-libbpf]=- [no-skel]=- [test]=-)
+
+	if [[ ! -f $SERIES/$PATCH ]]; then
+		defect "$PATCH" "listed, but not there"
+		return
+	fi
+	check_header
+	check_checkpatch
+	[[ $APPLIES = yes ]] || return 0
+	check_applies || { APPLIES=no; return 0; }
+	[[ $OPT_FAST = yes ]] || check_builds
+}
+
+print_row()
+{
+	local cell
+
+	printf '%s' "$PATCH" >>"$TABLE"
+	for cell in header applies checkpatch default no-libbpf no-skel test; do
+		[[ $OPT_FAST = no || $cell =~ ^(header|applies|checkpatch)$ ]] || continue
+		printf '|%s' "${CELLS[$cell]}" >>"$TABLE"
+	done
+	printf '\n' >>"$TABLE"
+}
+
+check_patches()
+{
+	TABLE=$OUT_DIR/table
+	printf 'PATCH|HEADER|APPLIES|CHECKPATCH' >"$TABLE"
+	[[ $OPT_FAST = yes ]] || printf '|DEFAULT|NO_LIBBPF|NO_SKEL|TEST' >>"$TABLE"
+	printf '\n' >>"$TABLE"
+	for PATCH in "${ENTRIES[@]}"; do
+		check_patch
+		print_row
+	done
+	column -t -s '|' "$TABLE"
+}
+
+OPT_FAST=no OPT_OUT='' OPTIONS=()
+# shellcheck disable=SC2034 # build.sh reads it
+OPT_SANITIZE=no
+JOBS=$(nproc)
+NR_DEFECTS=0 APPLIES=yes
+# shellcheck disable=SC2086 # the names of all variables that quilt would read
+unset ${!QUILT_@} || :
+
+parse_options "$@"
+arch__load ''
+resolve_paths
+take_lock "$OUT_DIR/lock" "$OUT_DIR"
+log_to "$OUT_DIR/check-series.log"
+check_entries
+prepare_tree
+check_patches
+printf '%d patches, %d defects\n' "${#ENTRIES[@]}" "$NR_DEFECTS"
+((NR_DEFECTS == 0)) || exit 1
