@@ -40,7 +40,8 @@ static const char usage[] =
 "  -f N        the number of the first program (default 1)\n"
 "  -p N        processes that load them (default 1: this one)\n"
 "  -t MS       spread the loads over so long (default 0)\n"
-"  -l MS,...   how long the programs live, in turn (default 100)\n"
+"  -l MS,...   how long the programs live, in turn (default 100), each multiplied by\n"
+"              PBM_TIMEOUT_SCALE: perf has so much more time to read them\n"
 "  -b MS       bind the map so long after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -m MS       bind a second map, .rodata.more, so long after the first\n"
@@ -60,6 +61,7 @@ static struct {
 	int bind_delay;
 	int more_delay;		/* -1: no second map */
 	bool wait;
+	int scale;		/* of the lives */
 } opt = { .first = 1, .nr_procs = 1, .lives = { 100 }, .nr_lives = 1, .more_delay = -1 };
 
 struct prog {
@@ -275,7 +277,7 @@ static void plan(struct prog *prog, int i, uint64_t start)
 	prog->number = opt.first + i;
 	snprintf(prog->name, sizeof(prog->name), "churn_%d", prog->number);
 	prog->stays = (i + 1LL) * opt.nr_stay / nr != (long long)i * opt.nr_stay / nr;
-	prog->life = opt.lives[i / opt.nr_procs % opt.nr_lives];
+	prog->life = opt.lives[i / opt.nr_procs % opt.nr_lives] * opt.scale;
 	then(prog, load, start + opt.spread * MS * i / nr);
 }
 
@@ -410,6 +412,9 @@ static bool parse_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	const char *scale = getenv("PBM_TIMEOUT_SCALE");
+
+	opt.scale = scale ? atoi(scale) : 1;
 	if (!parse_options(argc, argv)) {
 		fputs(usage, stderr);
 		return 2;

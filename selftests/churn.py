@@ -25,6 +25,7 @@ What is asked of a recording, beside the right values:
   - what is known in one file is known in all later ones;
   - no function has two sets in a file.
 """
+import os
 import re
 import sys
 
@@ -32,7 +33,7 @@ import perfdata
 import values
 
 # A program that lived so long with its map must not be missed.
-LONG_ENOUGH = 100
+LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
 SHOWN = 20
 OPTIONS = ("--more", "--starting", "--busy")
 FUNCTION = re.compile(r"^bpf_prog_[0-9a-f]{16}_churn_(\d+)(_sub)?$")

@@ -339,6 +339,7 @@ test_results_of_perf_test_are_read()
 # perf script has to print then
 prepare_churn()
 {
+	export PBM_TIMEOUT_SCALE=1
 	cat >"$TMP/list" <<-END
 		1 11 churn_1 1000 100
 		2 12 churn_2 2000 stays

@@ -117,7 +117,7 @@ test_programs_that_load_while_recording_starts()
 	local churn begin
 
 	for _ in 1 2; do
-		"$OUTPUT/churn" -n $((400 / SCALE)) -t 1000 -l $((1000 + 500 * SCALE)) </dev/null >"$TMP/all" &
+		"$OUTPUT/churn" -n $((400 / SCALE)) -t 1000 -l $((500 + 1000 / SCALE)) </dev/null >"$TMP/all" &
 		churn=$!
 		begin=$(cut -d ' ' -f 1 /proc/uptime)
 		start_recording "$TMP/data" -a
