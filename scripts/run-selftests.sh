@@ -375,7 +375,7 @@ print_inputs()
 }
 
 # Runs as a group of its own, which common.sh ends on a signal. The output goes
-# into the log $1; whenever it has a result, $2 is called.
+# into the log $1; whenever a test has passed or failed, $2 is called.
 run_step()
 {
 	local log=$1 hook=$2 status=0 output recorder group
@@ -404,7 +404,7 @@ record_step()
 	exec {log}>"$1" {copy}>"$STEP_LOG"
 	while IFS= read -r line || [[ -n $line ]]; do
 		printf '%s\n' "$line" >&"$copy" && printf '%s\n' "$line" >&"$log" || return
-		[[ ! $line =~ ^'# '(not )?'ok ' ]] || "$2"
+		[[ ! $line =~ ^'# '(not )?'ok ' || $line = *'# SKIP'* ]] || "$2"
 	done
 }
 

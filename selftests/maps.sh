@@ -49,7 +49,8 @@ test_programs_that_share_a_map_have_equal_sets()
 	record "$TMP/data"
 	show "$TMP/data"
 	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
-	for i in "${!HELD_IDS[@]}"; do
+	# All of them, but on a slow machine
+	for ((i = 0; i < 20; i += SCALE)); do
 		values entries "$TMP/data.script" "$(symbol_of "$i")" >"$TMP/got"
 		want_entries version '"shared"'
 	done
