@@ -582,7 +582,7 @@ check_completeness()
 	local name
 
 	while read -r name; do
-		cut -f 2 "$RESULTS" | grep -q -F -e "$name" && continue
+		grep -q -F -e $'\t'"$name" "$RESULTS" && continue
 		printf 'FAILED  %s (no result came back from the guest)\n' "$name"
 		printf 'not ok\t%s\tno result\n' "$name" >>"$RESULTS"
 	done <<<"$SELECTED"
