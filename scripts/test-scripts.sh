@@ -1139,6 +1139,35 @@ await_no_program()
 	done
 }
 
+test_each_script_has_help_and_refuses_nonsense()
+{
+	local script
+
+	for script in apply-and-build bench check-series fuzz interop run-selftests; do
+		PRINTED=$("$SCRIPTS_DIR/$script.sh" --help) || fail "$script.sh --help: status $?"
+		printed "usage: scripts/$script.sh"
+		refuses "$script" --frobnicate v6.16
+		refuses "$script" v6.16 v6.16
+		refuses "$script" v9.9
+	done
+	refuses fuzz --time 0 v6.16
+	refuses fuzz --seed x v6.16
+	refuses fuzz --replay --add "$0" v6.16
+	refuses fuzz --add /none v6.16
+	refuses run-selftests --sanitize --vm v6.16
+}
+
+# refuses SCRIPT ARGUMENT...: with status 2, and says what is wrong
+refuses()
+{
+	local script=$1 status=0
+
+	shift
+	PRINTED=$("$SCRIPTS_DIR/$script.sh" "$@" 2>&1) || status=$?
+	((status == 2)) || fail "$script.sh $*: status $status"
+	[[ -n $PRINTED ]] || fail "$script.sh $*: says nothing"
+}
+
 test_bench_help()
 {
 	expect_bench 0 --help

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perf that fuzzes itself: libFuzzer gives bytes to the readers of
+ * PERF_RECORD_BPF_METADATA and of the block in the header. scripts/fuzz.sh links
+ * it with the objects of perf, and runs it.
+ *
+ * An input is a byte of flags, below, and then records, a block or BTF. The former
+ * are put into a good file of four samples (perfgen.py wrote it, and PBM_FUZZ_TEMPLATES
+ * is its directory): records between the second and the third, a block at the
+ * end. Only what comes with this series is fuzzed: each record gets the type of
+ * metadata, and a size that keeps the others where they are.
+ *
+ * Beside what the sanitizers find, it is a finding if a sample is lost, if
+ * something that no terminal should see is printed, or if what was read can't be
+ * written and read once more.
+ */
+#include <byteswap.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <linux/btf.h>
+#include <linux/err.h>
+#include <internal/lib.h>
+#include <perf/core.h>
+#include <bpf/btf.h>
+#include "util/bpf-metadata.h"
+#include "util/btf-value.h"
+#include "util/data.h"
+#include "util/debug.h"
+#include "util/dso.h"
+#include "util/env.h"
+#include "util/event.h"
+#include "util/header.h"
+#include "util/json-text.h"
+#include "util/machine.h"
+#include "util/map.h"
+#include "util/sample.h"
+#include "util/session.h"
+#include "util/strbuf.h"
+#include "util/symbol.h"
+#include "util/symbol_conf.h"
+#include "util/tool.h"
+
+enum input_flags {
+	INPUT_SWAPPED	= 1,	/* of a machine of the other byte order */
+	INPUT_PIPE	= 2,	/* as perf record writes to a pipe; no block */
+	INPUT_CUT	= 4,	/* the file ends in the middle of the records */
+	INPUT_BLOCK	= 8,	/* a block, not records */
+	INPUT_BTF	= 16,	/* BTF and a value, see read_values(); no other flag */
+	INPUT_FLAGS	= 31,
+};
+
+#define MAX_FILE	(128 * 1024)
+#define NR_SAMPLES	4
+#define NR_BEFORE	2	/* of them in front of the records */
+
+struct file {
+	unsigned char	bytes[MAX_FILE];
+	size_t		size;
+	size_t		insert_at;	/* the third sample */
+	bool		swapped;
+	bool		is_pipe;
+};
+
+static struct file templates[(INPUT_PIPE | INPUT_SWAPPED) + 1];
+
+static struct {
+	struct perf_tool	tool;
+	struct perf_session	*session;
+	FILE			*out;
+	char			*text;
+	size_t			text_size;
+	int			nr_samples;
+} run;
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+int LLVMFuzzerRunDriver(int *argc, char ***argv,
+			int (*callback)(const uint8_t *input, size_t size));
+int __wrap_main(int argc, char **argv);
+
+static void __attribute__((format(printf, 1, 2), noreturn)) finding(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fprintf(stderr, "FINDING: ");
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	if (run.out && !fflush(run.out))
+		fprintf(stderr, "\nperf printed:\n%s", run.text);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static u64 file__get(const struct file *file, size_t at, size_t size)
+{
+	u64 value = 0;
+
+	if (at + size > file->size)
+		return 0;
+	memcpy(&value, file->bytes + at, size);
+	if (!file->swapped)
+		return value;
+	return size == 8 ? bswap_64(value) : size == 4 ? bswap_32(value) : bswap_16(value);
+}
+
+static void file__add(struct file *file, size_t at, s64 number)
+{
+	u64 value = file__get(file, at, sizeof(value)) + number;
+
+	if (file->swapped)
+		value = bswap_64(value);
+	memcpy(file->bytes + at, &value, sizeof(value));
+}
+
+/* Where perf_file_header has them. */
+#define AT_DATA_OFFSET	40
+#define AT_DATA_SIZE	48
+#define AT_FEATURES	72
+#define PIPE_HEADER	16
+
+static int file__nr_features(const struct file *file)
+{
+	int nr = 0;
+
+	for (int word = 0; word < 4; word++)
+		nr += __builtin_popcountll(file__get(file, AT_FEATURES + word * 8, 8));
+	return nr;
+}
+
+static size_t file__sections(const struct file *file)
+{
+	return file__get(file, AT_DATA_OFFSET, 8) + file__get(file, AT_DATA_SIZE, 8);
+}
+
+static void file__find_insert_at(struct file *file)
+{
+	size_t at = file->is_pipe ? PIPE_HEADER : file__get(file, AT_DATA_OFFSET, 8);
+	int nr = 0;
+
+	while (at < file->size) {
+		if (file__get(file, at, 4) == PERF_RECORD_SAMPLE && nr++ == NR_BEFORE)
+			break;
+		at += file__get(file, at + 6, 2) ?: file->size;
+	}
+	file->insert_at = at;
+}
+
+static int file__read(struct file *file, const char *dir, int flags)
+{
+	char path[PATH_MAX];
+	FILE *fp;
+
+	file->swapped = flags & INPUT_SWAPPED;
+	file->is_pipe = flags & INPUT_PIPE;
+	snprintf(path, sizeof(path), "%s/%s-%s", dir, file->is_pipe ? "pipe" : "file",
+		 file->swapped ? "swapped" : "native");
+	fp = fopen(path, "r");
+	if (!fp) {
+		fprintf(stderr, "fuzz: %s: %m\n", path);
+		return -1;
+	}
+	file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
+	fclose(fp);
+	file__find_insert_at(file);
+	if (file->insert_at >= file->size) {
+		fprintf(stderr, "fuzz: %s has not %d samples\n", path, NR_SAMPLES);
+		return -1;
+	}
+	return 0;
+}
+
+static void file__insert_records(struct file *file, const uint8_t *input, size_t size)
+{
+	size_t at = file->insert_at, end = at + size, sections;
+	u32 type = PERF_RECORD_BPF_METADATA;
+	u16 record_size;
+
+	memmove(file->bytes + end, file->bytes + at, file->size - at);
+	memcpy(file->bytes + at, input, size);
+	file->size += size;
+
+	for (; at < end; at += record_size) {
+		record_size = file__get(file, at + 6, sizeof(record_size)) & ~7;
+		if (record_size < sizeof(struct perf_event_header) || record_size > end - at)
+			record_size = min(end - at, (size_t)0xfff8);
+		type = file->swapped ? bswap_32(PERF_RECORD_BPF_METADATA) : PERF_RECORD_BPF_METADATA;
+		memcpy(file->bytes + at, &type, sizeof(type));
+		type = file->swapped ? bswap_16(record_size) : record_size;
+		memcpy(file->bytes + at + 6, &type, sizeof(record_size));
+	}
+	if (file->is_pipe)
+		return;
+	file__add(file, AT_DATA_SIZE, size);
+	sections = file__sections(file);
+	for (int i = 0; i < file__nr_features(file); i++)
+		file__add(file, sections + i * 16, size);
+}
+
+/* The feature of BPF programs is the last in the table, and in the file. */
+static void file__set_block(struct file *file, const uint8_t *input, size_t size)
+{
+	size_t section = file__sections(file) + (file__nr_features(file) - 1) * 16;
+	unsigned char *old = memmem(file->bytes, file->size, BPF_METADATA_BLOCK_MAGIC,
+				    sizeof(BPF_METADATA_BLOCK_MAGIC));
+	size_t at = old ? (size_t)(old - file->bytes) : file->size;
+
+	file__add(file, section + 8, (s64)(at + size) - (s64)file->size);
+	memcpy(file->bytes + at, input, size);
+	file->size = at + size;
+}
+
+static int file__open(const struct file *file)
+{
+	int fd = memfd_create("fuzz", 0);
+
+	if (fd < 0 || write(fd, file->bytes, file->size) != (ssize_t)file->size ||
+	    lseek(fd, 0, SEEK_SET)) {
+		fprintf(stderr, "fuzz: memfd: %m\n");
+		exit(2);
+	}
+	return fd;
+}
+
+/* --- what perf does with it ----------------------------------------------- */
+
+static int process_sample(const struct perf_tool *tool __maybe_unused, union perf_event *event,
+			  struct perf_sample *sample, struct evsel *evsel __maybe_unused,
+			  struct machine *machine)
+{
+	struct addr_location al;
+	char name[256];
+
+	run.nr_samples++;
+	addr_location__init(&al);
+	if (!machine__resolve(machine, &al, sample) && al.map) {
+		dso__bpf_prog_name(map__dso(al.map), name, sizeof(name));
+		fprintf(run.out, "%s %s\n", name, dso__bpf_metadata(map__dso(al.map)));
+	}
+	addr_location__exit(&al);
+	(void)event;
+	return 0;
+}
+
+static int process_record(struct perf_session *session, union perf_event *event)
+{
+	perf_event__fprintf_bpf_metadata(event, run.out);
+	perf_env__process_bpf_metadata(&session->header.env, &event->bpf_metadata);
+	return 0;
+}
+
+/* As perf report does. */
+static int process_feature(struct perf_session *session, union perf_event *event)
+{
+	if (event->feat.feat_id >= HEADER_LAST_FEATURE)
+		return 0;
+	return perf_event__process_feature(session, event);
+}
+
+static int check_record(const struct perf_tool *tool __maybe_unused, union perf_event *event,
+			struct perf_sample *sample __maybe_unused,
+			struct machine *machine __maybe_unused)
+{
+	const char *error = perf_event__check_bpf_metadata(event);
+
+	if (error)
+		finding("a record is written that can't be read: %s", error);
+	perf_event__fprintf_bpf_metadata(event, run.out);
+	return 0;
+}
+
+static int print_prog(const struct bpf_metadata_prog *prog, void *data __maybe_unused)
+{
+	struct strbuf text = STRBUF_INIT;
+
+	bpf_metadata__add_printable(&text, bpf_metadata_prog__name(prog));
+	bpf_metadata_set__add_text(prog->set, &text);
+	fprintf(run.out, "%s\n", text.buf);
+	strbuf_release(&text);
+	return 0;
+}
+
+static char *print_table(struct bpf_metadata *md)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *fp = open_memstream(&text, &size);
+
+	bpf_metadata__fprintf(md, fp);
+	fclose(fp);
+	return text;
+}
+
+/* What was read can be written, and read again, and is the same. */
+static void write_and_read_again(struct bpf_metadata *md)
+{
+	struct bpf_metadata *again = bpf_metadata__new();
+	struct strbuf block = STRBUF_INIT;
+	const char *error;
+	char *want, *got;
+	size_t length;
+	void *data;
+
+	if (bpf_metadata__encode(md, &block))
+		finding("the table can't be encoded");
+	if (block.len) {
+		length = block.len - sizeof(struct bpf_metadata_block);
+		data = malloc(length);
+		memcpy(data, block.buf + sizeof(struct bpf_metadata_block), length);
+		error = bpf_metadata__decode(again, data, length, /*needs_swap=*/false);
+		if (error)
+			finding("a block is written that can't be read: %s", error);
+	}
+	want = print_table(md);
+	got = print_table(again);
+	if (strcmp(want, got))
+		finding("what was\n%sis, written and read again,\n%s", want, got);
+	fputs(want, run.out);
+	free(want);
+	free(got);
+	strbuf_release(&block);
+	bpf_metadata__delete(again);
+}
+
+static void use_table(struct perf_session *session)
+{
+	struct bpf_metadata *md = session->header.env.bpf_metadata;
+
+	perf_env__visit_bpf_metadata(&session->header.env, print_prog, NULL);
+	perf_env__resolve_bpf_metadata(&session->header.env);
+	if (!md)
+		return;
+	write_and_read_again(md);
+	perf_event__synthesize_bpf_metadata(&run.tool, md, check_record, &session->machines.host);
+}
+
+/* UTF-8 without C0, DEL and C1, but for newline. */
+static void check_text(const unsigned char *s, size_t size)
+{
+	const unsigned char *text = s, *end = s + size;
+
+	while (s < end) {
+		int length = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
+		u32 c = length == 1 ? *s : length == 2 ? *s & 0x1f : *s & (0x7f >> length);
+
+		if (!length || length > end - s)
+			finding("byte %#x is printed, which isn't UTF-8:\n%s", *s, text);
+		for (int i = 1; i < length; i++) {
+			if ((s[i] & 0xc0) != 0x80)
+				finding("byte %#x is printed, which isn't UTF-8:\n%s", s[i], text);
+			c = c << 6 | (s[i] & 0x3f);
+		}
+		if ((c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0))
+			finding("the control character %#x is printed:\n%s", c, text);
+		if ((length == 3 && c < 0x800) || (length == 4 && c < 0x10000) || c > 0x10ffff ||
+		    (c >= 0xd800 && c < 0xe000))
+			finding("%#x is printed, which isn't UTF-8:\n%s", c, text);
+		s += length;
+	}
+}
+
+static void read_file(const struct file *file, int want_samples)
+{
+	char path[64] = "-";
+	struct perf_data data = {
+		.path	 = path,
+		.mode	 = PERF_DATA_MODE_READ,
+		.force	 = true,
+	};
+	int fd = file__open(file), err;
+
+	if (file->is_pipe)
+		data.file.fd = fd;
+	else
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	run.nr_samples = 0;
+	run.out = open_memstream(&run.text, &run.text_size);
+	debug_set_file(run.out);
+
+	run.session = perf_session__new(&data, &run.tool);
+	if (IS_ERR(run.session))
+		finding("the file can't be opened: %ld", PTR_ERR(run.session));
+	err = perf_session__process_events(run.session);
+	if (err)
+		finding("the events can't be processed: %d", err);
+	if (run.nr_samples < want_samples)
+		finding("%d samples of %d are lost", want_samples - run.nr_samples, want_samples);
+	if (!file->is_pipe)
+		perf_session__fprintf_info(run.session, run.out, /*full=*/true);
+	use_table(run.session);
+	perf_session__delete(run.session);
+
+	debug_set_file(stderr);
+	fclose(run.out);
+	run.out = NULL;
+	check_text((unsigned char *)run.text, run.text_size);
+	free(run.text);
+	if (!file->is_pipe)
+		close(fd);
+}
+
+/* BTF comes from the kernel, which takes no other header than a good one. */
+static void mend_btf_header(struct btf_header *header, u32 size)
+{
+	size -= sizeof(*header);
+	header->magic = BTF_MAGIC;
+	header->version = BTF_VERSION;
+	header->flags = 0;
+	header->hdr_len = sizeof(*header);
+	header->type_off = 0;
+	header->type_len = min(header->type_len, size) & ~3;
+	header->str_off = header->type_len;
+	header->str_len = size - header->type_len;
+}
+
+/*
+ * The input is the length of the BTF in 32 bits, the BTF, and bytes that each of
+ * its types shall describe.
+ */
+static int read_values(const uint8_t *input, size_t size)
+{
+	struct strbuf text = STRBUF_INIT;
+	unsigned int budget = 10000;
+	void *data, *raw;
+	struct btf *btf;
+	u32 length;
+
+	if (size < sizeof(length))
+		return -1;
+	memcpy(&length, input, sizeof(length));
+	input += sizeof(length);
+	size -= sizeof(length);
+	if (length > size || length < sizeof(struct btf_header))
+		return -1;
+	raw = memcpy(malloc(length), input, length);
+	mend_btf_header(raw, length);
+	btf = btf__new(raw, length);
+	free(raw);
+	if (libbpf_get_error(btf))
+		return -1;
+
+	/* Of this size, for AddressSanitizer. */
+	size -= length;
+	data = memcpy(malloc(size ?: 1), input + length, size);
+	for (u32 id = 1; id < btf__type_cnt(btf); id++) {
+		strbuf_setlen(&text, 0);
+		if (btf_value__add_json(&text, btf, id, data, size, &budget)) {
+			if (text.len)
+				finding("text of a value with an error: %s", text.buf);
+			continue;
+		}
+		if (!json_text__is_valid(text.buf))
+			finding("a value is no JSON: %s", text.buf);
+		check_text((unsigned char *)text.buf, text.len);
+	}
+	strbuf_release(&text);
+	free(data);
+	btf__free(btf);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	static struct file file;
+	int want = NR_SAMPLES, flags;
+
+	if (!size || (input[0] & ~INPUT_FLAGS) || size > MAX_FILE / 2)
+		return -1;
+	flags = *input++;
+	size--;
+
+	if (flags == INPUT_BTF)
+		return read_values(input, size);
+	if (flags & INPUT_BTF)
+		return -1;
+	if ((flags & INPUT_BLOCK) && (flags & (INPUT_PIPE | INPUT_CUT)))
+		return -1;
+	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];
+	if (flags & INPUT_BLOCK) {
+		file__set_block(&file, input, size);
+	} else {
+		file__insert_records(&file, input, size & ~7);
+		if (flags & INPUT_CUT) {
+			file.size = file.insert_at + size / 2;
+			want = NR_BEFORE;
+		}
+	}
+	read_file(&file, want);
+	return 0;
+}
+
+static int print_libperf(enum libperf_print_level level, const char *fmt, va_list args)
+{
+	return veprintf(level, verbose, fmt, args);
+}
+
+/* What perf's main() does first. */
+static void init(const char *dir)
+{
+	perf_debug_setup();
+	libperf_init(print_libperf);
+	for (int flags = 0; flags < (int)ARRAY_SIZE(templates); flags++) {
+		if (file__read(&templates[flags], dir, flags))
+			exit(2);
+	}
+	perf_tool__init(&run.tool, /*ordered_events=*/true);
+	run.tool.sample = process_sample;
+	run.tool.attr = perf_event__process_attr;
+	run.tool.feature = process_feature;
+	run.tool.ksymbol = perf_event__process_ksymbol;
+	run.tool.bpf = perf_event__process_bpf;
+	run.tool.bpf_metadata = process_record;
+	run.tool.ordering_requires_timestamps = true;
+	symbol_conf.bpf_progs = true;
+	verbose = 1;
+	symbol__init(NULL);
+}
+
+/* In place of perf's main(). */
+int __wrap_main(int argc, char **argv)
+{
+	const char *dir = getenv("PBM_FUZZ_TEMPLATES");
+
+	if (!dir) {
+		fprintf(stderr, "%s: PBM_FUZZ_TEMPLATES is not set, use scripts/fuzz.sh\n", argv[0]);
+		return 2;
+	}
+	init(dir);
+	return LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput);
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Take inputs for fuzz.c out of perf.data files of this machine's byte order.
+
+  inputs.py DIR FILE...
+
+All records of metadata of a FILE are an input, and so is what stands behind the
+bpf_prog_info in its header, and the BTF of each program, with a value. Each is written to DIR, named after its content.
+"""
+import hashlib
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import perfdata  # noqa: E402
+
+PIPE, CUT, BLOCK, BTF = 2, 4, 8, 16
+HEADER_BPF_BTF = 26
+VALUE = b"1.2.3\0" + bytes(range(1, 59)) * 4
+MAX_SIZE = 16384
+
+
+def inputs(path):
+    data = perfdata.PerfData(path)
+    records = b"".join(data.bytes[at:at + size] for at, kind, size in data.records
+                       if kind == perfdata.METADATA)
+    for flags in (0, PIPE, CUT):
+        yield flags, records
+    place, size = data.block_place()
+    yield BLOCK, data.bytes[place:place + size]
+    for btf in all_btf(data):
+        yield BTF, struct.pack("=I", len(btf)) + btf + VALUE
+
+
+def all_btf(data):
+    _, at, size = data.features().get(HEADER_BPF_BTF, (0, 0, 0))
+    if not size:
+        return
+    (count,) = struct.unpack_from("=I", data.bytes, at)
+    at += 4
+    for _ in range(count):
+        _, size = struct.unpack_from("=2I", data.bytes, at)
+        yield data.bytes[at + 8:at + 8 + size]
+        at += 8 + size
+
+
+def write(directory, path):
+    for flags, content in inputs(path):
+        content = bytes([flags]) + content
+        if 1 < len(content) <= MAX_SIZE:
+            (directory / hashlib.sha1(content).hexdigest()).write_bytes(content)
+
+
+def main(args):
+    if len(args) < 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    for path in args[1:]:
+        try:
+            write(pathlib.Path(args[0]), path)
+        except (perfdata.Bad, struct.error) as error:
+            print(f"{path}: left out: {error}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
