@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Tests of apply-and-build.sh: its errors, its repairs and what it leaves alone;
+# of check-series.sh, with the defects that it shall find; of make-submission.sh;
 # of guests that go wrong, for run-selftests.sh --vm; and of bench.sh.
 # No perf is built: a "kernel" of a few files with a Makefile that copies stands
 # in, packages, network and QEMU are stubs in PATH. Only what bench.sh measures
@@ -40,7 +41,11 @@ make_kernel()
 
 	mkdir -p "$dir/tools/perf" "$dir/drivers/net"
 	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
-	mkdir -p "$dir/scripts"
+	mkdir -p "$dir/scripts" "$dir/tools/lib"
+	echo lib > "$dir/tools/lib/lib.c"
+	cat > "$dir/scripts/get_maintainer.pl" <<-'END'
+	print grep(/^--no-l$/, @ARGV) ? "A Maintainer <a\@maintainer>\n" : "list\@kernel\n";
+	END
 	cat > "$dir/scripts/checkpatch.pl" <<-'END'
 	#!/usr/bin/perl
 	local $/; open(my $in, '<', $ARGV[-1]); my $found = <$in> =~ /UGLY/;
@@ -980,6 +985,78 @@ test_series_with_a_patch_that_does_not_build()
 	printed "2 patches, 1 defects"
 }
 
+# expect_submission STATUS OPTION...: make-submission.sh, for whom $TOP/t/gitconfig names
+expect_submission()
+{
+	local wanted=$1 status=0
+
+	shift
+	PRINTED=$(cd "$TOP/t" && env -u GIT_DIR GIT_CONFIG_GLOBAL="$TOP/t/gitconfig" PATH="$TOP/t/bin:$TOP/stubs:$REAL_PATH" \
+		PBM_CACHE="$CACHE" PBM_PINS="$PINS" PBM_PATCHES="$PATCHES" PBM_MIRROR='' \
+		"$SCRIPTS_DIR/make-submission.sh" --out "$OUT" "$@" v0.1 2>&1) || status=$?
+	printf '%s\n' "--- make-submission $* ($status)" "$PRINTED"
+	((status == wanted)) || fail "status $status, not $wanted"
+}
+
+test_submission_needs_a_name_and_a_letter()
+{
+	write_good_series
+	expect_submission 2
+	printed "git config has no user.name or no user.email"
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
+	expect_submission 2
+	printed "cover-letter is not there"
+	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
+	expect_submission 2 --version 2
+	printed "add 'Changes in v2:'"
+	expect_submission 2 --to stable-fixes
+	printed "stable-fixes is not there"
+	expect_submission 2 --to somebody
+	absent "$OUT/mails"
+}
+
+test_submission_applies()
+{
+	local mail
+
+	write_good_series
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
+	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$PATCHES/cover-letter"
+	expect_submission 0 --version 2 --rfc
+	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 3 ]] || fail "not three mails"
+	holds "$OUT/mails/v2-0000-cover-letter.patch" "Subject: \\[RFC PATCH v2 0/2\\] Two"
+	holds "$OUT/mails/v2-0000-cover-letter.patch" "They are two."
+	holds "$OUT/mails/v2-0000-cover-letter.patch" "base-commit: "
+	for mail in "$OUT"/mails/v2-000[12]*.patch; do
+		holds "$mail" "From: A Name <a@name>"
+		holds "$mail" "Signed-off-by: A Name <a@name>"
+	done
+	holds "$OUT/recipients" "--to=A Maintainer <a@maintainer>"
+	holds "$OUT/recipients" "--cc=list@kernel"
+	printed "git send-email --dry-run $OUT/mails/"
+	printf 'One\n\nIt is one.\n' > "$PATCHES/cover-letter-stable-fixes"
+	echo 0001-a.patch > "$PATCHES/stable-fixes"
+	expect_submission 0 --to stable-fixes
+	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
+	echo 0002-b.patch > "$PATCHES/stable-fixes"
+	expect_submission 2 --to stable-fixes
+	printed "not the begin of the series"
+}
+
+# As if quilt made other files of the patches
+test_submission_that_is_not_the_series()
+{
+	write_good_series
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
+	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
+	mkdir "$TOP/t/bin"
+	printf '#!/bin/sh\n' > "$TOP/t/bin/quilt"
+	chmod +x "$TOP/t/bin/quilt"
+	expect_submission 1
+	printed "git am makes other files of the mails"
+	absent "$OUT/mails"
+}
+
 test_vm_options_that_make_no_sense()
 {
 	local options status
@@ -1143,7 +1220,7 @@ test_each_script_has_help_and_refuses_nonsense()
 {
 	local script
 
-	for script in apply-and-build bench check-series fuzz interop run-selftests; do
+	for script in apply-and-build bench check-series fuzz interop make-submission run-selftests; do
 		PRINTED=$("$SCRIPTS_DIR/$script.sh" --help) || fail "$script.sh --help: status $?"
 		printed "usage: scripts/$script.sh"
 		refuses "$script" --frobnicate v6.16

@@ -1,0 +1,248 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Turn a series into mails for the kernel's mailing lists, and tell how to send
+# them; nothing is ever sent from here:
+#
+#	scripts/make-submission.sh v6.16
+#
+# The steps are the last lines of this file, in order.
+
+set -euo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=lib/common.sh
+. "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/pin.sh
+. "$SCRIPTS_DIR/lib/pin.sh"
+# shellcheck source=lib/packages.sh
+. "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/series.sh
+. "$SCRIPTS_DIR/lib/series.sh"
+
+# The mails, get_maintainer.pl
+MAIL_PACKAGES=(git perl quilt diffstat)
+
+print_usage()
+{
+	cat <<END
+usage: scripts/make-submission.sh [options] TAG
+
+Makes mails of patches/TAG/series, from and signed off by you, as git config
+user.name and user.email say, with patches/TAG/cover-letter as the first.
+TAG is one of: $(pin__list | paste -s -d ' ')
+
+  --version N       of the series (default: 1); from 2 on the cover letter must say
+                    what changed, under "Changes in vN:"
+  --rfc             a request for comments
+  --to SET          perf: all patches (default)
+                    stable-fixes: those that mend perf and stand alone, the first
+                    ones of the series, as patches/TAG/stable-fixes lists them
+  --out DIR         receives mails/ and recipients (default: out/TAG-submission)
+  --mirror DIR      passed on to apply-and-build.sh
+  --no-install      install nothing; refuse and print the apt line
+  -h, --help        this text
+
+The mails are tried: git am has to make the same files of them as quilt does of
+the patches, byte for byte. Nothing is sent; the last lines are the commands that
+do, the first of them with --dry-run.
+Exit status: 0 done, 1 the mails are not what the patches are, 2 could not run.
+END
+}
+
+parse_options()
+{
+	local parsed
+
+	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
+		version:,rfc,to:,out:,mirror:,no-install,help -- "$@") || die_usage "wrong options"
+	eval set -- "$parsed"
+	while [[ $1 != -- ]]; do
+		case $1 in
+		--version)	OPT_VERSION=$2; shift ;;
+		--rfc)		OPT_RFC=yes ;;
+		--to)		OPT_TO=$2; shift ;;
+		--out)		OPT_OUT=$2; shift ;;
+		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
+		--no-install)	OPTIONS+=(--no-install); OPT_INSTALL=no ;;
+		-h|--help)	print_usage; exit 0 ;;
+		esac
+		shift
+	done
+	shift
+	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
+	TAG=$1
+}
+
+check_options()
+{
+	[[ $OPT_VERSION =~ ^[1-9][0-9]*$ ]] || die_usage "--version $OPT_VERSION: not a number from 1 up"
+	[[ $OPT_TO =~ ^(perf|stable-fixes)$ ]] || die_usage "--to $OPT_TO: not perf or stable-fixes"
+	pin__load "$TAG"
+	series__load "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}"
+}
+
+# Whoever sends patches answers for them.
+load_submitter()
+{
+	NAME=$(git config user.name) || NAME=
+	EMAIL=$(git config user.email) || EMAIL=
+	[[ -n $NAME && $EMAIL = *@* ]] ||
+		die "git config has no user.name or no user.email" \
+			"git config user.name 'A Name' && git config user.email a.name@example.org"
+}
+
+choose_patches()
+{
+	CHOSEN=("${SERIES_PATCHES[@]}")
+	[[ $OPT_TO = stable-fixes ]] || return 0
+	[[ -f $SERIES_DIR/stable-fixes ]] ||
+		die "$SERIES_DIR/stable-fixes is not there" "list the patches that stand alone in it"
+	mapfile -t CHOSEN < <(series__entries "$SERIES_DIR/stable-fixes")
+	[[ "${SERIES_PATCHES[*]:0:${#CHOSEN[@]}}" = "${CHOSEN[*]}" ]] ||
+		die "$SERIES_DIR/stable-fixes is not the begin of the series" "move these patches to the front"
+}
+
+check_cover_letter()
+{
+	COVER=$SERIES_DIR/cover-letter
+	[[ $OPT_TO = stable-fixes ]] && COVER=$SERIES_DIR/cover-letter-stable-fixes
+	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
+	[[ -n $(sed -n 1p "$COVER") && -z $(sed -n 2p "$COVER") ]] ||
+		die "$COVER does not begin with a subject and an empty line" "correct it"
+	((OPT_VERSION == 1)) || grep -q -x "Changes in v$OPT_VERSION:" "$COVER" ||
+		die "$COVER does not say what changed" "add 'Changes in v$OPT_VERSION:'"
+}
+
+open_output()
+{
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-submission}")
+	MAILS=$OUT_DIR/mails
+	REPO=$OUT_DIR/repo
+	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
+	take_lock "$OUT_DIR/lock" "$OUT_DIR"
+	log_to "$OUT_DIR/make-submission.log"
+	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
+}
+
+# --- patches to commits to mails ----------------------------------------------
+
+prepare_tree()
+{
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --quiet --no-patches --stop-after apply \
+		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to make mails with" "see above"
+}
+
+# Not the user's configuration: hooks, signatures, other formats.
+run_git()
+{
+	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
+		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
+}
+
+# Only what the patches are about; a commit of the whole kernel takes minutes.
+make_base_commit()
+{
+	rm -rf -- "$REPO"
+	mkdir -- "$REPO" &&
+		run_git init -q -b base &&
+		(cd -- "$OUT_DIR/base/linux" && cp -a --parents tools/perf tools/lib "$REPO") &&
+		run_git add -A -f &&
+		run_git commit -q -m "$TAG" &&
+		run_git checkout -q -b "$OPT_TO"
+}
+
+import_patches()
+{
+	printf '%s\n' "${CHOSEN[@]}" >"$OUT_DIR/series.chosen"
+	run_git quiltimport --author "$NAME <$EMAIL>" --patches "$SERIES_DIR" --series "$OUT_DIR/series.chosen"
+}
+
+# The description of the branch: subject and text of the cover letter
+format_mails()
+{
+	local options=(--cover-letter --cover-from-description=subject --signoff --numbered)
+
+	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
+	[[ $OPT_RFC = no ]] || options+=(--rfc)
+	run_git config "branch.$OPT_TO.description" "$(cat "$COVER")"
+	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base.."$OPT_TO"
+}
+
+# Of git's own --base it knows only commits that are in the tree.
+add_base_commit()
+{
+	local letter
+
+	letter=$(find "$MAILS.part" -name '*0000-cover-letter.patch')
+	sed -i "s/^-- \$/base-commit: $PIN_COMMIT\\n&/" "$letter"
+	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
+}
+
+# The trees are the same if each file that a patch touches is.
+check_mails()
+{
+	local tree=$OUT_DIR/patched
+
+	rm -rf -- "$tree"
+	cp -a -- "$REPO" "$tree"
+	git -C "$tree" checkout -q base &&
+		git -C "$tree" -c user.name="$NAME" -c user.email="$EMAIL" am -q "${PATCH_MAILS[@]}" ||
+		return 1
+	rm -rf -- "$OUT_DIR/quilt"
+	mkdir -- "$OUT_DIR/quilt" && cp -a -- "$OUT_DIR/base/linux/tools" "$OUT_DIR/quilt" &&
+		(cd -- "$OUT_DIR/quilt" && QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$OUT_DIR/series.chosen \
+			quilt --quiltrc - push -q -a --fuzz=0 && rm -rf .pc) &&
+		diff -r --no-dereference -x .git "$tree/tools/perf" "$OUT_DIR/quilt/tools/perf" &&
+		diff -r --no-dereference -x .git "$tree/tools/lib" "$OUT_DIR/quilt/tools/lib"
+}
+
+# Who looks after these files, one argument of git send-email a line
+write_recipients()
+{
+	(cd -- "$OUT_DIR/base/linux" &&
+		perl scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --norolestats \
+			--no-l "${PATCH_MAILS[@]}" | sort -u | sed 's/^/--to=/' &&
+		perl scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --norolestats \
+			--no-m --no-r "${PATCH_MAILS[@]}" | sort -u | sed 's/^/--cc=/') >"$OUT_DIR/recipients.part" &&
+		grep -q '^--to=' "$OUT_DIR/recipients.part" &&
+		mv -- "$OUT_DIR/recipients.part" "$OUT_DIR/recipients"
+}
+
+make_mails()
+{
+	make_base_commit && import_patches && format_mails && add_base_commit
+}
+
+print_commands()
+{
+	local command="xargs -d '\n' -a $OUT_DIR/recipients git send-email"
+
+	msg "mails     $MAILS ($(find "$MAILS" -name '*.patch' | wc -l))"
+	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
+	msg "read them, then:"
+	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
+	printf '%s %s/*.patch\n' "$command" "$MAILS"
+}
+
+OPT_VERSION=1 OPT_RFC=no OPT_TO=perf OPT_OUT='' OPTIONS=() OPT_INSTALL=yes
+# shellcheck disable=SC2086 # the names of all variables that quilt would read
+unset ${!QUILT_@} || :
+
+parse_options "$@"
+check_options
+load_submitter
+choose_patches
+check_cover_letter
+open_output
+packages__require "$OPT_INSTALL" "${MAIL_PACKAGES[@]}"
+prepare_tree
+run_logged "make the mails" make_mails || die_logged "the mails can't be made" "see the log"
+mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
+if ! run_logged "try git am" check_mails; then
+	warn "git am makes other files of the mails than quilt of the patches, see $LOG_FILE"
+	exit 1
+fi
+run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"
+mv -- "$MAILS.part" "$MAILS"
+print_commands
