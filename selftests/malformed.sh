@@ -183,7 +183,7 @@ test_each_case_is_documented()
 	perfgen list | grep -v -x good | sort >"$TMP/want"
 	list_documented | cut -d '|' -f 1 | sort >"$TMP/got"
 	same "cases of $TABLE" "$TMP/want" "$TMP/got"
-	list_documented | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|info-|feature-|type-)" >"$TMP/left" || :
+	list_documented | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|info-|feature-|type-|ksymbol-)" >"$TMP/left" || :
 	[[ ! -s $TMP/left ]] || fail "no test reads $(cat "$TMP/left")"
 }
 
@@ -230,6 +230,23 @@ test_unknown_features_are_left_out()
 test_unknown_types_are_skipped()
 {
 	check_cases type- check_printed
+}
+
+test_programs_in_each_others_place_are_shown()
+{
+	check_cases ksymbol- check_printed
+}
+
+# The menu of a row asks whether its map is that of the kernel.
+test_programs_in_each_others_place_are_browsed()
+{
+	local symbol=bpf_prog_0123456789abcdef_gamma
+
+	write_case ksymbol-over-another "$TMP/file"
+	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$TMP/file"
+	await "the row of $symbol" terminal_shows "^ *[0-9.]+%.*$symbol"
+	press Enter
+	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
 }
 
 # As from a pipe, and by machines of the other byte order
@@ -361,6 +378,8 @@ run_tests \
 	test_unknown_features_are_left_out \
 	test_unknown_types_are_skipped \
 	test_unknown_types_are_skipped_in_a_directory \
+	test_programs_in_each_others_place_are_shown \
+	test_programs_in_each_others_place_are_browsed \
 	test_malformed_files_of_others_are_read \
 	test_a_file_cut_at_each_byte_of_a_record_is_read \
 	test_a_file_cut_at_each_byte_of_the_block_is_read \

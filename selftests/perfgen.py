@@ -44,6 +44,7 @@ class File:
         self.time = 1000
         self.first = b""                # in front of all other records
         self.odd = b""                  # between the samples
+        self.late = None                # a program whose PERF_RECORD_KSYMBOL is there
         self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
         self.nr_infos = 2
         self.block = self.make_block()
@@ -161,6 +162,8 @@ class File:
             out += self.ksymbol(prog) + self.bpf_event(prog)
         out += self.sample(ALPHA[3] + 16) * 2
         self.odd_offset = len(out) if self.odd else 0
+        if self.late:
+            out += self.ksymbol(self.late)
         out += self.odd + self.sample(BETA[3] + 16) * 2
         return out + self.metadata(ALPHA) + self.metadata(BETA)
 
@@ -285,6 +288,10 @@ def in_data(file):
     file.moved = (PROG_INFO, 104 + 8 + ATTR_SIZE + 16)
 
 
+def loaded_over(file):
+    file.late = GAMMA[:3] + (BETA[3] - 0x80,)
+
+
 def unknown(kind, size):
     def change(file):
         file.odd = file.record(kind, bytes(size - 8))
@@ -361,6 +368,8 @@ CASES = {
     "info-array-long": info(count=0x20000001),
     "info-array-not-there": info(arrays=0, offsets=(64, 64, 64)),
     "info-name-no-nul": info(name=16 * b"n"),
+    # programs
+    "ksymbol-over-another": loaded_over,
     # of a later perf
     "feature-32": feature(32),
     "feature-255": feature(255),
