@@ -165,6 +165,19 @@ check_applies()
 		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
+# quilt keeps no file modes, and perf test skips a script without.
+check_modes()
+{
+	local file
+
+	while read -r file; do
+		[[ -x $TREE_DIR/$file ]] ||
+			bad applies "$file is not executable, put its lines 'diff --git' and 'new file mode 100755' back"
+	done < <(awk '/^\+\+\+ b\// { file = substr($2, 3) }
+		/^@@ -0,0 / { first = NR + 1 }
+		NR == first && /^\+#!/ { print file }' "$SERIES/$PATCH")
+}
+
 # checkpatch takes a file that git tracks for source: hence the copy.
 check_checkpatch()
 {
@@ -242,6 +255,7 @@ check_patch()
 	check_checkpatch
 	[[ $APPLIES = yes ]] || return 0
 	check_applies || { APPLIES=no; return 0; }
+	check_modes
 	[[ $OPT_FAST = yes ]] || check_builds
 }
 

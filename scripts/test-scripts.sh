@@ -975,6 +975,34 @@ test_series_with_a_defect_in_a_patch()
 	printed "explained"
 }
 
+# As quilt refresh leaves it
+test_series_with_a_script_that_lost_its_mode()
+{
+	local mode=$'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
+
+	write_good_series
+	for mode in "$mode" ''; do
+		cat > "$PATCHES/0002-b.patch" <<-END
+			Subject: perf: Add a script
+
+			It is text,
+			and was not there.
+			---
+			 tools/perf/c.sh |    2 ++
+			 1 file changed, 2 insertions(+)
+
+			$mode--- /dev/null
+			+++ b/tools/perf/c.sh
+			@@ -0,0 +1,2 @@
+			+#!/bin/sh
+			+true
+		END
+		expect_series $((${#mode} == 0)) --fast
+	done
+	printed "FAILED  0002-b.patch: tools/perf/c.sh is not executable"
+	printed "2 patches, 1 defects"
+}
+
 test_series_with_a_patch_that_does_not_build()
 {
 	write_good_series

@@ -244,6 +244,8 @@ test_programs_in_each_others_place_are_browsed()
 
 	write_case ksymbol-over-another "$TMP/file"
 	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$TMP/file"
+	await "the warning that the file has no kernel" terminal_shows '^ *.?Press any key'
+	press Enter
 	await "the row of $symbol" terminal_shows "^ *[0-9.]+%.*$symbol"
 	press Enter
 	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
