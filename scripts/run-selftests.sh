@@ -329,6 +329,7 @@ make_run_dir()
 load_sanitizer_options()
 {
 	[[ $OPT_SANITIZE = yes ]] || return 0
+	export PBM_SANITIZED=1
 	export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$RUN_DIR/sanitizers/report
 	export UBSAN_OPTIONS=print_stacktrace=1:log_path=$RUN_DIR/sanitizers/report
 	UBSAN_OPTIONS+=:suppressions=$SELFTESTS_DIR/ubsan.supp

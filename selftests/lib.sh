@@ -29,6 +29,8 @@
 #				LINK_IDS, PAGES, CODE_BEGIN and CODE_END from the answer
 #	try_ask COMMAND...	the same; if that is an error returns 1 and sets ERROR
 #	await WHAT COMMAND...	until the command succeeds
+#	list_files		of a recording to $TMP/data that switches, in their order
+#	has_files N		are there so many of them?
 #	open_terminal COMMAND...	run it in a terminal until the test ends
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
@@ -45,6 +47,7 @@
 #	PBM_LIST		if set, only list the tests
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
 #				limits get so much longer, the workload so much smaller
+#	PBM_SANITIZED		1: the perf under test has AddressSanitizer
 #	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
 #				(optional)
@@ -253,12 +256,15 @@ stop_recording()
 	((status == 0)) || fail "perf record ends with status $status"
 }
 
-# Only what perf record always says may be in the file, and what it says of any process
-# of this machine that ends while perf reads /proc.
+# Only what perf record always says may be in the file, and what it says of this
+# machine: of any process that ends while perf reads /proc, and of samples that are lost
+# because it is busy.
 check_messages()
 {
 	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
-		-e "Couldn't get COMM, tigd and ppid for pid [0-9]+" "$1"; then
+		-e "Couldn't get COMM, tigd and ppid for pid [0-9]+" \
+		-e 'Warning:' -e 'Processed [0-9]+ events and lost [0-9]+ chunks!' \
+		-e 'Check IO/CPU overload!' "$1"; then
 		fail "perf record prints that"
 	fi
 }
@@ -331,6 +337,17 @@ try_ask()
 ask()
 {
 	try_ask "$@" || fail "$ERROR"
+}
+
+# Of perf record --switch-output -o $TMP/data. The last one is named when perf has ended.
+list_files()
+{
+	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
+}
+
+has_files()
+{
+	(($(list_files | wc -l) >= $1))
 }
 
 # Large enough for all that perf has to show.

@@ -67,6 +67,13 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 	((100 * all <= 102 * peer)) || fail "the file is more than 2 % larger"
 }
 
+callgrind_usable()
+{
+	unpatched_perf
+	command -v valgrind >/dev/null || skip "valgrind is no program"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind runs no perf with AddressSanitizer"
+}
+
 # Of a perf command, in user space. It forks, and each process has a log.
 instructions()
 {
@@ -85,8 +92,7 @@ test_record_takes_at_most_three_percent_more_instructions()
 	local options=(-N -q -e cpu-clock -c 100000000000 -o "$TMP/data" -- true)
 	local patched unpatched
 
-	unpatched_perf
-	command -v valgrind >/dev/null || skip "valgrind is no program"
+	callgrind_usable
 	hold -n "$PROGRAMS" many
 	unpatched=$(instructions "$PBM_UNPATCHED_PERF" record "${options[@]}")
 	patched=$(instructions "$PBM_PERF" record --bpf-metadata=all "${options[@]}")
@@ -98,8 +104,7 @@ test_report_takes_at_most_one_percent_more_instructions()
 {
 	local patched unpatched
 
-	unpatched_perf
-	command -v valgrind >/dev/null || skip "valgrind is no program"
+	callgrind_usable
 	hold -n "$PROGRAMS" many
 	spend 0 1000000 "$((PROGRAMS - 1))" 1000000
 	# Not of all CPUs: other programs' symbols would hide what metadata costs.

@@ -6,20 +6,9 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# The files in their order; the last one is named when perf has ended.
-list_files()
-{
-	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
-}
-
 clean_files()
 {
 	rm -f "$TMP"/data.2*
-}
-
-has_files()
-{
-	(($(list_files | wc -l) >= $1))
 }
 
 # $1: how many files there are then
@@ -128,8 +117,28 @@ test_switch_by_time()
 	clean_files
 	start_recording "$TMP/data" -a --switch-output=1s
 	churn -n 40 -t 2500 -l 10,100,300
+	# A slow machine switches slowly, too.
+	await "two switches" has_files 2
 	stop_recording
 	check_files 3
+}
+
+# The first alarm(2) takes two seconds, the period is one: perf records by then.
+test_switch_by_time_after_a_slow_start()
+{
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not there"
+	cat >"$TMP/slow-perf" <<-END
+		#!/bin/sh
+		exec strace -D -f -qq -o "$TMP/strace" -e trace=alarm \\
+			-e inject=alarm:delay_exit=2000000:when=1 "$PBM_PERF" "\$@"
+	END
+	chmod +x "$TMP/slow-perf"
+	clean_files
+	PBM_PERF=$TMP/slow-perf start_recording "$TMP/data" -a --switch-output=1s
+	await "two switches" has_files 2
+	stop_recording
+	grep -q 'alarm(1).*(INJECTED\|DELAYED)' "$TMP/strace" || fail "no slow start: $(cat "$TMP/strace")"
 }
 
 test_switch_by_size()
@@ -161,5 +170,6 @@ run_tests \
 	test_programs_that_stay_are_in_each_file \
 	test_files_that_are_removed_take_nothing_with_them \
 	test_switch_by_time \
+	test_switch_by_time_after_a_slow_start \
 	test_switch_by_size \
 	test_overwrite_and_switch
