@@ -122,7 +122,8 @@ prepare_tree()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --quiet --no-patches --stop-after apply \
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to check with" "see above"
-	rm -rf -- "$TREE_DIR"
+	# Objects of the last patch are newer than the sources of the first.
+	rm -rf -- "$TREE_DIR" "$OUT_DIR"/build-*
 	cp -a -- "$OUT_DIR/base/linux" "$TREE_DIR"
 }
 

@@ -44,8 +44,8 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   -h, --help        this text
 
 The mails are tried: git am has to make the same files of them as quilt does of
-the patches, byte for byte. Nothing is sent; the last lines are the commands that
-do, the first of them with --dry-run.
+the patches, byte for byte, and so has b4, if it is installed. Nothing is sent;
+the last lines are the commands that do, the first of them with --dry-run.
 Exit status: 0 done, 1 the mails are not what the patches are, 2 could not run.
 END
 }
@@ -119,6 +119,7 @@ open_output()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-submission}")
 	MAILS=$OUT_DIR/mails
 	REPO=$OUT_DIR/repo
+	TREE=$OUT_DIR/patched
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
 	log_to "$OUT_DIR/make-submission.log"
@@ -161,7 +162,7 @@ import_patches()
 # The description of the branch: subject and text of the cover letter
 format_mails()
 {
-	local options=(--cover-letter --cover-from-description=subject --signoff --numbered)
+	local options=(--cover-letter --cover-from-description=subject --signoff --numbered --thread=shallow)
 
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
@@ -179,32 +180,66 @@ add_base_commit()
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
 }
 
+# What git am makes of mails in $TREE, as the submitter
+apply_mails()
+{
+	git -C "$TREE" checkout -q --detach base &&
+		git -C "$TREE" -c user.name="$NAME" -c user.email="$EMAIL" am -q "$@"
+}
+
 # The trees are the same if each file that a patch touches is.
+compare_with_quilt()
+{
+	diff -r --no-dereference -x .git "$TREE/tools/perf" "$OUT_DIR/quilt/tools/perf" &&
+		diff -r --no-dereference -x .git "$TREE/tools/lib" "$OUT_DIR/quilt/tools/lib"
+}
+
 check_mails()
 {
-	local tree=$OUT_DIR/patched
-
-	rm -rf -- "$tree"
-	cp -a -- "$REPO" "$tree"
-	git -C "$tree" checkout -q base &&
-		git -C "$tree" -c user.name="$NAME" -c user.email="$EMAIL" am -q "${PATCH_MAILS[@]}" ||
-		return 1
-	rm -rf -- "$OUT_DIR/quilt"
+	rm -rf -- "$TREE" "$OUT_DIR/quilt"
+	cp -a -- "$REPO" "$TREE" && apply_mails "${PATCH_MAILS[@]}" || return 1
 	mkdir -- "$OUT_DIR/quilt" && cp -a -- "$OUT_DIR/base/linux/tools" "$OUT_DIR/quilt" &&
 		(cd -- "$OUT_DIR/quilt" && QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$OUT_DIR/series.chosen \
 			quilt --quiltrc - push -q -a --fuzz=0 && rm -rf .pc) &&
-		diff -r --no-dereference -x .git "$tree/tools/perf" "$OUT_DIR/quilt/tools/perf" &&
-		diff -r --no-dereference -x .git "$tree/tools/lib" "$OUT_DIR/quilt/tools/lib"
+		compare_with_quilt
 }
 
-# Who looks after these files, one argument of git send-email a line
+# With headers of one line, as git send-email sends them: b4 0.12 fails on others.
+print_mbox()
+{
+	awk '/^From [0-9a-f]+ Mon Sep 17 / { header = 1 }
+		/^$/ { header = 0 }
+		header && sub(/^[ \t]+/, " ") { printf "%s", $0; next }
+		{ printf "%s%s", (NR > 1 ? "\n" : ""), $0 }
+		END { print "" }' "$MAILS.part"/*.patch
+}
+
+# As a maintainer takes a series from the list: all of it has to be there, in order.
+check_with_b4()
+{
+	local dir=$OUT_DIR/b4
+
+	rm -rf -- "$dir"
+	mkdir -- "$dir" && print_mbox >"$dir/mbox" &&
+		(cd -- "$TREE" && XDG_DATA_HOME=$dir XDG_CACHE_HOME=$dir \
+			b4 --offline-mode am --no-cache -m "$dir/mbox" -o "$dir") 2>&1 | tee "$dir/printed" &&
+		grep -q -x "Total patches: ${#PATCH_MAILS[@]}" "$dir/printed" &&
+		apply_mails "$dir"/*.mbx &&
+		compare_with_quilt
+}
+
+# Those of the mails' files; a mirror has only what perf needs of the tree.
+maintainers()
+{
+	perl scripts/get_maintainer.pl --no-tree --no-git --no-git-fallback --no-rolestats \
+		"$@" "${PATCH_MAILS[@]}" | sort -u
+}
+
+# One argument of git send-email a line
 write_recipients()
 {
-	(cd -- "$OUT_DIR/base/linux" &&
-		perl scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --norolestats \
-			--no-l "${PATCH_MAILS[@]}" | sort -u | sed 's/^/--to=/' &&
-		perl scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats --norolestats \
-			--no-m --no-r "${PATCH_MAILS[@]}" | sort -u | sed 's/^/--cc=/') >"$OUT_DIR/recipients.part" &&
+	(cd -- "$OUT_DIR/base/linux" && maintainers --no-l | sed 's/^/--to=/' &&
+		maintainers --no-m --no-r | sed 's/^/--cc=/') >"$OUT_DIR/recipients.part" &&
 		grep -q '^--to=' "$OUT_DIR/recipients.part" &&
 		mv -- "$OUT_DIR/recipients.part" "$OUT_DIR/recipients"
 }
@@ -220,6 +255,7 @@ print_commands()
 
 	msg "mails     $MAILS ($(find "$MAILS" -name '*.patch' | wc -l))"
 	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
+	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is not there: install git-email"
 	msg "read them, then:"
 	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
@@ -241,6 +277,12 @@ run_logged "make the mails" make_mails || die_logged "the mails can't be made" "
 mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
 if ! run_logged "try git am" check_mails; then
 	warn "git am makes other files of the mails than quilt of the patches, see $LOG_FILE"
+	exit 1
+fi
+if ! command -v b4 >/dev/null; then
+	msg "b4 is not there: what it makes of the mails is not tried"
+elif ! run_logged "try b4 am" check_with_b4; then
+	warn "b4 does not take the mails, or makes other files of them, see $LOG_FILE"
 	exit 1
 fi
 run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"

@@ -1007,6 +1007,9 @@ test_series_with_a_patch_that_does_not_build()
 {
 	write_good_series
 	expect_series 0
+	echo "of the last patch" > "$OUT/build-default/object"
+	expect_series 0
+	[[ ! -e $OUT/build-default/object ]] || fail "objects of the run before are left"
 	sed -i 's/^+b two/+b ERROR/' "$PATCHES/0002-b.patch"
 	expect_series 1
 	printed "FAILED  0002-b.patch: does not build (default)"
@@ -1078,8 +1081,12 @@ test_submission_that_is_not_the_series()
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
 	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
 	mkdir "$TOP/t/bin"
-	printf '#!/bin/sh\n' > "$TOP/t/bin/quilt"
-	chmod +x "$TOP/t/bin/quilt"
+	printf '#!/bin/sh\n' > "$TOP/t/bin/b4"
+	chmod +x "$TOP/t/bin/b4"
+	expect_submission 1
+	printed "b4 does not take the mails"
+	absent "$OUT/mails"
+	mv "$TOP/t/bin/b4" "$TOP/t/bin/quilt"
 	expect_submission 1
 	printed "git am makes other files of the mails"
 	absent "$OUT/mails"
