@@ -105,9 +105,23 @@ test_map_of_4_MiB_that_20_programs_share_is_read_once()
 	(($(grep -c 'bench_.*version' "$TMP/block") == 20)) || fail "not all 20 programs have the key"
 }
 
+# That of BPF's trampolines. What is searched for the kernel's own symbols, which stand
+# first, ends before. A read() at the end of the file gets nothing.
+test_kallsyms_is_read_to_its_end_once()
+{
+	command -v strace >/dev/null || skip "strace is not there"
+	hold simple
+	grep -q $'\t\\[bpf\\]$' /proc/kallsyms || skip "/proc/kallsyms has no BPF programs"
+	strace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
+		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
+	grep -q ' = [1-9]' "$TMP/reads" || fail "it is not read at all"
+	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
+}
+
 run_tests \
 	test_programs_with_a_map_each \
 	test_programs_that_share_a_map \
 	test_programs_without_metadata \
 	test_map_of_4_MiB_that_20_programs_share_is_read_once \
-	test_none_makes_no_more_calls_than_unpatched_perf
+	test_none_makes_no_more_calls_than_unpatched_perf \
+	test_kallsyms_is_read_to_its_end_once
