@@ -4,7 +4,7 @@
 # Check each patch of a series as a maintainer would, one after the other:
 #
 #	scripts/check-series.sh --fast v6.16	what needs no build, in a minute
-#	scripts/check-series.sh v6.16		builds and tests each, some hours
+#	scripts/check-series.sh v6.16		builds and tests each, about an hour
 #
 # The steps are the last lines of this file, in order.
 

@@ -88,6 +88,15 @@ test_inject_swaps()
 	done
 }
 
+# The features of the other one are left out, and those behind them are found.
+test_inject_from_a_pipe_swaps()
+{
+	write_both --pipe
+	inject_both
+	compare_samples
+	compare '^# (captured|arch|hostname|data|feat|missing)' report --header-only
+}
+
 inject_both()
 {
 	local file
@@ -125,5 +134,6 @@ run_tests \
 	test_the_block_is_swapped \
 	test_a_pipe_is_swapped \
 	test_inject_swaps \
+	test_inject_from_a_pipe_swaps \
 	test_the_block_alone_is_swapped \
 	test_json_is_the_same

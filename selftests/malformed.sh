@@ -171,6 +171,13 @@ check_ignored()
 	if grep -e '^# bpf_metadata' "$TMP/header"; then
 		fail "$CASE: prints metadata of the refused block"
 	fi
+	# The records are as good as before: convert_everywhere() has made a block of them.
+	run report --header-only -i "$TMP/injected"
+	grep -q -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/out" ||
+		fail "$CASE: no block is made of the records: $(cat "$TMP/out")"
+	run report --stdio -s bpf_metadata -i "$TMP/file"
+	grep -q -e '50.00%  version="2.0"' "$TMP/out" || fail "$CASE: not in the report: $(cat "$TMP/out")"
+	grep -q -e '"version": *"2.0"' "$TMP/json" || fail "$CASE: not in JSON: $(cat "$TMP/json")"
 }
 
 REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul|key-empty)'
@@ -355,6 +362,20 @@ test_a_file_without_most_of_its_data_is_read()
 	check_script "$TMP/injected" 0
 }
 
+# The event is whole, the data that should follow it is not.
+test_aux_area_data_that_is_cut_off_ends_the_data()
+{
+	CASE=auxtrace SAMPLES=2
+	PYTHONPATH=$SELFTESTS python3 - "$TMP/file" <<-'END'
+		import sys, perfgen
+		file = perfgen.File()
+		file.odd = file.record(71, file.u64(1 << 40, 0, 0) + file.u32(0, 0, 0, 0))
+		file.write(sys.argv[1])
+	END
+	check_script "$TMP/file" 0
+	grep -q -e 'the data ends within an event, the last' "$TMP/out"
+}
+
 # Ends in an event, and is as long as it says
 test_data_that_end_within_an_event_are_read()
 {
@@ -388,4 +409,5 @@ run_tests \
 	test_a_file_cut_within_the_table_of_features_is_read \
 	test_a_large_file_cut_within_its_last_record_is_read \
 	test_a_file_without_most_of_its_data_is_read \
+	test_aux_area_data_that_is_cut_off_ends_the_data \
 	test_data_that_end_within_an_event_are_read

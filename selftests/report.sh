@@ -149,6 +149,9 @@ test_keys_choose_what_counts_and_shows()
 	costs_by_set "$TMP/all" >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
 	same "cost by version and owner" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner --no-bpf-metadata-keys \
+		-i "$TMP/all" >"$TMP/got"
+	same "cost by all keys" "$TMP/want" "$TMP/got"
 }
 
 # At most twenty, in order
