@@ -109,6 +109,16 @@ test_second_map_that_is_bound_after_the_first_was_read()
 	check_churn --more "$TMP/list" "$TMP/data"
 }
 
+# So long after the load that perf has read the program when it starts
+test_map_that_is_bound_while_recording_starts()
+{
+	start_churn -s 3 -f 4 -b 800
+	start_recording "$TMP/data" -a
+	await_churn ready
+	stop_recording
+	check_churn --starting "$TMP/list" "$TMP/data"
+}
+
 # Both threads of perf see them: they are there, and they load. Such a program has
 # two KSYMBOL records. If it loads before the sideband thread starts, perf can't
 # tell that the kernel has written one.
@@ -239,6 +249,7 @@ run_tests \
 	test_program_that_loads_while_a_pipe_is_written \
 	test_program_that_refers_to_its_map_at_load \
 	test_map_that_is_bound_30_ms_after_the_load \
+	test_map_that_is_bound_while_recording_starts \
 	test_second_map_that_is_bound_after_the_first_was_read \
 	test_programs_that_load_while_recording_starts \
 	test_compressed_file \

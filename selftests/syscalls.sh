@@ -40,6 +40,17 @@ count_calls()
 	skip "other programs on this machine come and go"
 }
 
+is_later_than()
+{
+	(($(cut -d . -f 1 /proc/uptime) > $1))
+}
+
+# perf looks again at programs that are younger than a second and have no metadata.
+await_settled()
+{
+	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
+}
+
 # $1 held programs with $2 distinct maps may cost this much more than none.
 check_calls()
 {
@@ -52,6 +63,7 @@ check_calls()
 
 	hold "${@:3}"
 	((${#HELD_IDS[@]} == $1)) || fail "${#HELD_IDS[@]} programs are loaded, not $1"
+	await_settled
 	some=$(count_calls "$PBM_PERF")
 	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
 	base=$(($1 * UNPATCHED_CALLS))
