@@ -217,12 +217,12 @@ run_fuzz()
 	set -m
 	fuzz -fork="$JOBS" -seed="$OPT_SEED" -max_total_time="$OPT_TIME" \
 		"$FUZZ_DIR/corpus" "$CORPUS" >"$LOG" 2>&1 </dev/null &
-	STEP_PID=$!
+	STEP_PIDS=("$!")
 	set +m
 	LOG_FILE=$LOG
 	start_ticker "fuzz"
-	wait "$STEP_PID" || FUZZ_STATUS=$?
-	STEP_PID=
+	wait "${STEP_PIDS[0]}" || FUZZ_STATUS=$?
+	STEP_PIDS=()
 	stop_ticker
 	# The status is that of one job; another may have been cut off with its report.
 	[[ $FUZZ_STATUS = 0 && -z $(find "$FUZZ_DIR/findings" -newer "$FUZZ_DIR/started") ]] || die_found

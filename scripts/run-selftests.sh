@@ -78,9 +78,10 @@ Tests:
   --sanitize        test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer; what these report is a failed test
 
-In a guest:
-  --vm              run the tests in a QEMU guest with the pinned kernel, built
-                    once (10 minutes on two idle CPUs) and kept in the cache
+In guests:
+  --vm              run the tests in QEMU guests with the pinned kernel, built once
+                    (10 minutes on two idle CPUs) and kept in the cache; they
+                    share the tests among them
   --arch ARCH       of the guest: $(arch__list | paste -s -d ' ') (default: this
                     machine's); perf and the tests are cross-built. Under TCG,
                     arm64 has a PMU
@@ -109,10 +110,11 @@ Environment:
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
-  PBM_VM_CPUS, PBM_VM_MEMORY  of the guest (default: 2, 2G)
+  PBM_VM_GUESTS     how many guests (default: 2)
+  PBM_VM_CPUS, PBM_VM_MEMORY  of each guest (default: 1, 2G)
   PBM_VM_BOOT       seconds that a guest may take to user space
                     (default: 5 with KVM, 120 with TCG)
-  PBM_VM_TIMEOUT    seconds until a guest is ended (default: 3600)
+  PBM_VM_TIMEOUT    seconds until the guests are ended (default: 3600)
   PBM_CACHE         kernels and packages of guests, and downloads
 
 Prints a line for each test; the last line is "N passed, N failed, N skipped".
@@ -162,6 +164,8 @@ check_vm_options()
 	[[ $OPT_SANITIZE = no || $OPT_VM$OPT_PERF = no ]] ||
 		die_usage "--sanitize excludes --vm and --perf"
 	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
+	[[ ${PBM_VM_GUESTS:-2} =~ ^[1-9]$ ]] ||
+		die "PBM_VM_GUESTS=$PBM_VM_GUESTS: not a number from 1 to 9" "correct or unset it"
 	[[ $OPT_KERNEL =~ ^(|distro)$ || -f $OPT_KERNEL ]] ||
 		die "--kernel $OPT_KERNEL: no such file" "name an image, or say distro"
 	arch__load "$OPT_ARCH"
@@ -199,29 +203,35 @@ test_programs()
 	find "$SELFTESTS_DIR" -maxdepth 1 -name '*.sh' -perm -u+x -printf '%f\n' | sort
 }
 
+# perf test is one of them. In guests it takes longest, so it comes first.
+all_programs()
+{
+	echo perf-test
+	test_programs
+}
+
+# The names of its tests
 list_program()
 {
-	PBM_FILTER=$OPT_FILTER PBM_LIST=1 "$SELFTESTS_DIR/$1"
+	if [[ $1 != perf-test ]]; then
+		PBM_FILTER=$OPT_FILTER PBM_LIST=1 "$SELFTESTS_DIR/$1"
+	elif [[ $PERF_TEST =~ $OPT_FILTER ]]; then
+		printf '%s\n' "$PERF_TEST"
+	fi
 }
 
-list_perf_test()
-{
-	[[ ! $PERF_TEST =~ $OPT_FILTER ]] || printf '%s\n' "$PERF_TEST"
-}
-
-list_all()
-{
-	local program
-
-	for program in $(test_programs); do
-		list_program "$program"
-	done
-	list_perf_test
-}
-
+# Sets PROGRAMS, and SELECTED to the names of their tests, a line each.
 check_selection()
 {
-	SELECTED=$(list_all)
+	local program names
+
+	PROGRAMS=() SELECTED=''
+	for program in $(all_programs); do
+		names=$(list_program "$program")
+		[[ -n $names ]] || continue
+		PROGRAMS+=("$program")
+		SELECTED+=${SELECTED:+$'\n'}$names
+	done
 	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test has such a name" "see --list for the names"
 	[[ $OPT_LIST = no ]] || { printf '%s\n' "$SELECTED"; exit 0; }
 }
@@ -232,9 +242,10 @@ resolve_paths()
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
 	TESTS_DIR=$OUT_DIR/selftests
-	VM_DIR=${OPT_GUEST:-$TESTS_DIR/vm}
+	VM_DIR=$TESTS_DIR/vm
 	RESULTS_DIR=$TESTS_DIR
-	[[ $OPT_VM = no && -z $OPT_GUEST ]] || RESULTS_DIR=$VM_DIR
+	[[ $OPT_VM = no ]] || RESULTS_DIR=$VM_DIR
+	[[ -z $OPT_GUEST ]] || RESULTS_DIR=$OPT_GUEST
 	LOGS_DIR=$RESULTS_DIR/logs
 	RESULTS=$RESULTS_DIR/results
 	PERF=$OUT_DIR/perf
@@ -292,7 +303,7 @@ prepare_host_perf()
 open_output()
 {
 	mkdir -p -- "$LOGS_DIR" || die "cannot create $LOGS_DIR" "use another --out"
-	[[ -n $OPT_GUEST ]] || take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
+	[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 }
 
 # Inherited by every test, and so held until the last of them has ended.
@@ -349,12 +360,13 @@ report_sanitizers()
 
 clear_results()
 {
-	rm -f -- "$LOGS_DIR"/*.log "$RESULTS_DIR"/hardware.*
+	rm -f -- "$LOGS_DIR"/*.log
 	: >"$RESULTS"
 }
 
 build_selftests()
 {
+	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
 	run_logged "build the tests" env -u MAKEFLAGS -u MAKELEVEL \
 		make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
 		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" all ||
@@ -362,17 +374,25 @@ build_selftests()
 	# The runner looks for settings below its own directory.
 	ln -sfn -- "$TREE_DIR/tools/testing/selftests/kselftest" "$TESTS_DIR/kselftest"
 	ln -sfn -- "$SELFTESTS_DIR" "$TESTS_DIR/bpf-metadata"
+	release_lock
+}
+
+perf_version()
+{
+	if arch__is_foreign; then
+		echo "for $ARCH"
+	else
+		"$PERF" version
+	fi
 }
 
 print_inputs()
 {
-	msg "perf      $PERF ($("$PERF" version))"
+	msg "perf      $PERF ($(perf_version))"
 	msg "unpatched ${PBM_UNPATCHED_PERF:-none}"
 	msg "peer      ${PBM_PEER_PERF:-none}"
 	msg "old       ${PBM_OLD_PERF:-none}"
 	msg "bpftool   $("${PBM_BPFTOOL:-bpftool}" version | head -n 1)"
-	msg "kernel    $(uname -r)"
-	msg "logs      $LOGS_DIR"
 }
 
 # Runs as a group of its own, which common.sh ends on a signal. The output goes
@@ -386,11 +406,11 @@ run_step()
 	recorder=$!
 	set -m
 	"$@" >&"$output" 2>&1 </dev/null &
-	STEP_PID=$! group=$!
+	STEP_PIDS=("$!") group=$!
 	set +m
 	exec {output}>&-
-	wait "$STEP_PID" || status=$?
-	STEP_PID=
+	wait "$group" || status=$?
+	STEP_PIDS=()
 	wait_for_group "$group"
 	wait "$recorder" || die "cannot write $log" "free some space or use another --out"
 	return "$status"
@@ -423,8 +443,6 @@ run_program()
 {
 	PROGRAM_LOG=$LOGS_DIR/${1%.sh}.log
 	PROGRAM_NAME=${1%.sh}
-
-	[[ -n $(list_program "$1") ]] || return 0
 	: >"$RUN_DIR/reported"
 	run_step "$PROGRAM_LOG" report_result run_kselftest "$1" || :
 	report_rest
@@ -451,7 +469,6 @@ run_perf_test()
 {
 	local log=$LOGS_DIR/perf-test.log status=0
 
-	[[ -n $(list_perf_test) ]] || return 0
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
 	cd -- "$TREE_DIR/tools/perf"
@@ -482,11 +499,18 @@ print_failure()
 	printf '  log: %s\n' "$1"
 }
 
+# At once, or the lines of another guest come between
 report()
+{
+	cat "$RUN_DIR/results" >>"$RESULTS"
+	print_results "$1" >"$RUN_DIR/printed"
+	cat "$RUN_DIR/printed"
+}
+
+print_results()
 {
 	local log=$1 kind name reason
 
-	cat "$RUN_DIR/results" >>"$RESULTS"
 	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$STEP_LOG"
 	while IFS=$'\t' read -r kind name reason; do
 		case $kind in
@@ -515,19 +539,29 @@ print_totals()
 
 # --- here or in a guest -------------------------------------------------------
 
+# Guests share the work: who removes a directory from the queue has it.
+take()
+{
+	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
+}
+
 run_here()
 {
 	local program
 
-	print_inputs
 	take_machine_lock
 	make_run_dir
 	load_sanitizer_options
 	clear_results
-	for program in $(test_programs); do
-		run_program "$program"
+	for program in "${PROGRAMS[@]}"; do
+		if ! take "$program"; then
+			continue
+		elif [[ $program = perf-test ]]; then
+			run_perf_test
+		else
+			run_program "$program"
+		fi
 	done
-	run_perf_test
 	report_sanitizers
 }
 
@@ -545,7 +579,8 @@ share_paths()
 	done
 }
 
-# The command of this same script that runs in the guest
+# The command of this same script that runs in a guest, but for the last argument,
+# the guest's directory
 guest_command()
 {
 	local name
@@ -556,10 +591,21 @@ guest_command()
 	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
 		[[ -z ${!name:-} ]] || GUEST_COMMAND+=("$name=${!name}")
 	done
-	GUEST_COMMAND+=("$SCRIPTS_DIR/${0##*/}" --guest "$VM_DIR" --out "$OUT_DIR" --filter "$OPT_FILTER")
+	GUEST_COMMAND+=("$SCRIPTS_DIR/${0##*/}" --out "$OUT_DIR" --filter "$OPT_FILTER")
 	[[ -z $OPT_PERF ]] || GUEST_COMMAND+=(--perf "$PERF")
 	[[ $OPT_VERBOSE = no ]] || GUEST_COMMAND+=(--verbose)
-	GUEST_COMMAND+=("$TAG")
+	GUEST_COMMAND+=("$TAG" --guest)
+}
+
+fill_queue()
+{
+	local program
+
+	rm -rf -- "$VM_DIR"
+	mkdir -p -- "$VM_DIR/queue" || die "cannot write to $VM_DIR" "use another --out"
+	for program in "${PROGRAMS[@]}"; do
+		mkdir -- "$VM_DIR/queue/$program"
+	done
 }
 
 run_in_vm()
@@ -568,33 +614,43 @@ run_in_vm()
 	vm__prepare
 	share_paths
 	guest_command
-	clear_results
-	msg "guest     $ARCH, kernel $KERNEL_FROM"
-	msg "console   $VM_DIR/console.log"
+	fill_queue
+	print_inputs
+	msg "kernel    $KERNEL_FROM"
+	msg "guests    $VM_DIR/*/console.log, logs/"
 	vm__run "${GUEST_COMMAND[@]}"
 	((VM_STATUS == 0)) ||
-		die "the tests could not run in the guest, status $VM_STATUS" "see above, and $VM_DIR/console.log"
+		die "the tests could not run in a guest, status $VM_STATUS" "see above, and $VM_DIR/*/console.log"
+	cat "$VM_DIR"/*/results >"$RESULTS"
 	check_completeness
 }
 
-# What a guest leaves out must not look as if it had passed.
+# What the guests leave out must not look as if it had passed.
 check_completeness()
 {
 	local name
 
 	while read -r name; do
 		grep -q -F -e $'\t'"$name" "$RESULTS" && continue
-		printf 'FAILED  %s (no result came back from the guest)\n' "$name"
+		printf 'FAILED  %s (no result came back from the guests)\n' "$name"
 		printf 'not ok\t%s\tno result\n' "$name" >>"$RESULTS"
 	done <<<"$SELECTED"
+	while read -r name; do
+		printf 'FAILED  %s (came back from two guests)\n' "$name"
+		printf 'not ok\t%s\ttwo results\n' "$name" >>"$RESULTS"
+	done < <(cut -f 2 "$RESULTS" | sort | uniq -d)
 }
 
+# In the directory of one of the guests
 read_recording()
 {
+	local data
+
+	data=$(find "$VM_DIR" -name hardware.data)
 	"$HOST_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period \
-		-i "$VM_DIR/hardware.data" >"$VM_DIR/hardware.text.here" 2>>"$LOG_FILE" &&
-		grep -q PERF_RECORD_BPF_METADATA "$VM_DIR/hardware.text.here" &&
-		diff -u "$VM_DIR/hardware.text" "$VM_DIR/hardware.text.here" >>"$LOG_FILE"
+		-i "$data" >"$VM_DIR/hardware.text" 2>>"$LOG_FILE" &&
+		grep -q PERF_RECORD_BPF_METADATA "$VM_DIR/hardware.text" &&
+		diff -u "${data%.data}.text" "$VM_DIR/hardware.text" >>"$LOG_FILE"
 }
 
 check_recording()
@@ -612,7 +668,7 @@ check_recording()
 check_guest()
 {
 	check_recording
-	vm__check_log || printf 'not ok\tkernel log of the guest\n' >>"$RESULTS"
+	vm__check_log || printf 'not ok\tkernel logs of the guests\n' >>"$RESULTS"
 }
 
 prepare()
@@ -643,14 +699,18 @@ resolve_paths
 [[ -n $OPT_GUEST ]] || check_selection
 check_root
 open_output
-log_to "$TESTS_DIR/build.log"
+log_to "$RESULTS_DIR.log"
 case $OPT_VM:$OPT_GUEST in
 no:)	prepare
+	print_inputs
+	msg "kernel    $(uname -r)"
+	msg "logs      $LOGS_DIR"
 	run_here
 	print_totals ;;
 yes:)	prepare
 	run_in_vm
 	check_guest
 	print_totals ;;
-*)	run_here ;;
+*)	mapfile -t PROGRAMS < <(all_programs)
+	run_here ;;
 esac

@@ -162,24 +162,27 @@ make_stubs()
 	chmod +x "$TOP"/stubs/*
 }
 
-# A machine that does what STUB_VM says, and with KVM what STUB_KVM says: to "hang"
-# at boot, to "panic" in the tests, to go on for "ever", or to end with a status.
+# A machine that does what STUB_VM says, the second what STUB_VM2 says, and with KVM
+# what STUB_KVM says: to "hang" at boot, to "panic" in the tests, to go on for "ever",
+# or to end with a status.
 make_qemu_stub()
 {
 	cat > "$TOP/stubs/qemu-system-x86_64" <<-'END'
 	#!/bin/bash
-	! kill -0 "$(cat "$VM_DIR/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
-	echo $$ > "$VM_DIR/pid"
+	dir=$(printf '%s\n' "$@" | sed -n 's,^file:\(.*\)/console.log$,\1,p')
+	! kill -0 "$(cat "$dir/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
+	echo $$ > "$dir/pid"
 	what=$STUB_VM
+	[[ $dir != */2 ]] || what=$STUB_VM2
 	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
-	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] %s\r\n' "${STUB_CONSOLE:-clocksource: stub}" > "$VM_DIR/console.log"
+	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] %s\r\n' "${STUB_CONSOLE:-clocksource: stub}" > "$dir/console.log"
 	[[ $what != hang ]] || exec sleep 60
-	echo started > "$VM_DIR/status"
-	echo "ok      a test" > "$VM_DIR/report"
+	echo started > "$dir/status"
+	echo "ok      a test of ${dir##*/}" > "$dir/report"
 	case $what in
 	ever)	exec sleep 60 ;;
-	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >> "$VM_DIR/console.log" ;;
-	*)	echo "$what" > "$VM_DIR/status" ;;
+	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >> "$dir/console.log" ;;
+	*)	echo "$what" > "$dir/status" ;;
 	esac
 	END
 }
@@ -258,13 +261,13 @@ expect_series()
 	((status == wanted)) || fail "status $status, not $wanted"
 }
 
-# A guest, without anything that is built or downloaded
+# Guests, without anything that is built or downloaded
 call_vm()
 {
 	mkdir -p "$TOP/t/vm" "$TOP/t/tmp"
 	# shellcheck disable=SC2016 # for the inner shell
 	exec env PATH="$TOP/stubs:$REAL_PATH" TMPDIR="$TOP/t/tmp" VM_DIR="$TOP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
-		STUB_VM="$STUB_VM" STUB_KVM="${STUB_KVM:-hang}" OPT_ACCEL="${ACCEL-tcg}" \
+		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" OPT_ACCEL="${ACCEL-tcg}" \
 		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
 		set -euo pipefail
 		for lib in common arch splats vm; do
@@ -307,7 +310,8 @@ vm_left_nothing()
 {
 	local files
 
-	! kill -0 "$(< "$TOP/t/vm/pid")" 2>/dev/null || fail "QEMU still runs"
+	! kill -0 "$(< "$TOP/t/vm/1/pid")" 2>/dev/null || fail "QEMU still runs"
+	! kill -0 "$(cat "$TOP/t/vm/2/pid" 2>&1)" 2>/dev/null || fail "the other QEMU still runs"
 	files=$(ls -A "$TOP/t/tmp")
 	[[ -z $files ]] || fail "left: $files"
 }
@@ -320,9 +324,9 @@ start_vm()
 	call_vm > "$TOP/t/vm.log" 2>&1 &
 	HANGING=$!
 	set +m
-	until grep -q 'a test' "$TOP/t/vm.log" 2>/dev/null; do
+	until grep -q 'a test of 1' "$TOP/t/vm.log" 2>/dev/null && grep -q 'a test of 2' "$TOP/t/vm.log"; do
 		sleep 0.1
-		((++tries < 200)) || fail "the guest was never started"
+		((++tries < 200)) || fail "the guests were never started"
 	done
 }
 
@@ -1112,10 +1116,26 @@ test_vm_options_that_make_no_sense()
 test_vm_status_and_report_come_back()
 {
 	STUB_VM=0 expect_vm 0
-	printed "ok      a test"
+	printed "ok      a test of 1"
+	printed "ok      a test of 2"
 	printed "guest: 0"
-	STUB_VM=2 expect_vm 0
+	STUB_VM=2 STUB_VM2=0 expect_vm 0
 	printed "guest: 2"
+	STUB_VM=0 STUB_VM2=2 expect_vm 0
+	printed "guest: 2"
+}
+
+# The first would go on.
+test_vm_of_which_one_goes_wrong()
+{
+	STUB_VM=ever STUB_VM2=hang expect_vm 2
+	printed "no user space within 1 s"
+	STUB_VM=ever STUB_VM2=panic expect_vm 2
+	printed "ok      a test of 1"
+	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
+	printed "full log: $TOP/t/vm/2/console.log"
+	STUB_VM=0 STUB_VM2=ever VM_TIMEOUT=1 expect_vm 2
+	printed "has not ended after 1 s"
 }
 
 test_vm_that_hangs_at_boot()
@@ -1128,7 +1148,7 @@ test_vm_that_hangs_at_boot()
 test_vm_that_panics()
 {
 	STUB_VM=panic expect_vm 2
-	printed "ok      a test"
+	printed "ok      a test of 1"
 	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
 	printed "  | [ 0.2] Kernel panic - not syncing: stub"
 	printed "the guest ended before its tests did"
@@ -1137,7 +1157,7 @@ test_vm_that_panics()
 test_vm_that_does_not_end()
 {
 	VM_TIMEOUT=1 STUB_VM=ever expect_vm 2
-	printed "ok      a test"
+	printed "ok      a test of 1"
 	printed "has not ended after 1 s"
 	printed "clocksource: stub"
 }
@@ -1196,7 +1216,7 @@ test_vm_ends_with_its_script()
 	STUB_VM=ever start_vm
 	kill -KILL "$HANGING"
 	wait "$HANGING"
-	while kill -0 "$(< "$TOP/t/vm/pid")" 2>/dev/null; do
+	while kill -0 "$(< "$TOP/t/vm/1/pid")" 2>/dev/null || kill -0 "$(< "$TOP/t/vm/2/pid")" 2>/dev/null; do
 		sleep 0.1
 		((++tries < 100)) || fail "QEMU still runs"
 	done

@@ -19,6 +19,7 @@
 #					the terminal, status handed back.  A function
 #					chains its commands with &&: errexit is off
 #					in whatever is called left of || or in an if
+#	end_steps SIGNAL		end what STEP_PIDS names
 #	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
 #	disk_is_full DIR		no room left in the file system of DIR
 #
@@ -29,6 +30,8 @@
 #	PBM_TICK	seconds between progress lines when stdout is no terminal
 #			(default 30)
 # Sets:
+#	STEP_PIDS	leaders of the process groups that run; whoever starts one by
+#			itself adds it, so that it ends with the script
 #	END_SIGNAL	for on_exit commands: the signal that ends the script, if any;
 #			KILL if the step had to be killed
 #	REPO_DIR	top of the checkout
@@ -48,7 +51,7 @@ CACHE_DIR=${PBM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perf-bpf-metadat
 PROGRAM=${0##*/}
 LOG_FILE=/dev/null
 LOG_IS_OLD=no
-STEP_PID=
+STEP_PIDS=()
 STEP_OUTPUT=
 TICKER_PID=
 END_SIGNAL=
@@ -113,6 +116,26 @@ wait_for_group()
 	kill -KILL -- "-$group" 2>/dev/null || :
 }
 
+# $1: its index in STEP_PIDS
+end_step()
+{
+	local pid=${STEP_PIDS[$1]}
+
+	kill "-$2" -- "-$pid" 2>/dev/null || :
+	wait "$pid" 2>/dev/null || :
+	wait_for_group "$pid"
+	unset "STEP_PIDS[$1]"
+}
+
+end_steps()
+{
+	local step
+
+	for step in "${!STEP_PIDS[@]}"; do
+		end_step "$step" "$1"
+	done
+}
+
 # The step runs in a process group of its own, so that a signal for this script
 # alone ends the step as well, and at once.
 end_by_signal()
@@ -122,11 +145,7 @@ end_by_signal()
 	# shellcheck disable=SC2034 # read by on_exit commands
 	END_SIGNAL=$signal
 	trap '' INT TERM HUP
-	if [[ -n $STEP_PID ]]; then
-		kill "-$signal" -- "-$STEP_PID" 2>/dev/null || :
-		wait "$STEP_PID" 2>/dev/null || :
-		wait_for_group "$STEP_PID"
-	fi
+	end_steps "$signal"
 	stop_ticker
 	printf '\n%s: interrupted; run it again to go on from here\n' "$PROGRAM" >&2
 	run_exit_commands
@@ -182,10 +201,10 @@ run_waiting()
 {
 	set -m
 	"$@" < /dev/null &
-	STEP_PID=$!
+	STEP_PIDS=("$!")
 	set +m
-	wait "$STEP_PID"
-	STEP_PID=
+	wait "${STEP_PIDS[0]}"
+	STEP_PIDS=()
 }
 
 # The log of the last run stays until there is something to log.
@@ -264,10 +283,10 @@ run_logged()
 	start_ticker "$label"
 	set -m
 	"$@" >> "$LOG_FILE" 2>&1 < /dev/null &
-	STEP_PID=$!
+	STEP_PIDS=("$!")
 	set +m
-	wait "$STEP_PID" || status=$?
-	STEP_PID=
+	wait "${STEP_PIDS[0]}" || status=$?
+	STEP_PIDS=()
 	STEP_OUTPUT=
 	stop_ticker
 	if ((status == 0)); then

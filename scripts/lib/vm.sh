@@ -1,35 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Run a command in a QEMU guest that sees this machine's files, read-only.
+# Run a command in QEMU guests that see this machine's files, read-only.
 #
 # Usage (after lib/common.sh, lib/arch.sh, lib/debian.sh, lib/kernel.sh,
 # lib/splats.sh, arch__load, log_to, kernel__prepare):
 #	vm__prepare		packages; the userland of another architecture
 #	vm__share DIR		the guest sees DIR under its name, read-only
-#	vm__run COMMAND		boot, run it and print its output; sets VM_STATUS.  Dies
-#				if the guest does not get there, or not to its end
-#	vm__check_log		print what the guest's kernel complained about; 1 if so
+#	vm__run COMMAND		boot, run it in each guest, with the guest's directory as
+#				one more argument, and print its output; sets VM_STATUS.
+#				Dies if a guest does not get there, or not to its end
+#	vm__check_log		print what the guests' kernels complained about; 1 if so
 #
 # Reads:
-#	VM_DIR		receives console.log, report (what the command printed) and
-#			status; the only directory that the guest can write to.  Its
-#			other writes go to memory
+#	VM_DIR		guest N's directory VM_DIR/N receives console.log, report (what
+#			the command printed) and status.  The guests can write to all
+#			of VM_DIR and to nothing else; other writes go to their memory
 #	OPT_ACCEL	kvm, tcg, or empty: KVM if it works
 #	OPT_INSTALL ARCH_* KERNEL_*
 #	PBM_VM_BOOT	seconds in which a boot reaches user space (default: 5 with
 #			KVM, 120 with TCG)
-#	PBM_VM_TIMEOUT	seconds after which the guest is ended (default 3600)
-#	PBM_VM_MEMORY	of the guest (default 2G)
-#	PBM_VM_CPUS	(default 2)
+#	PBM_VM_TIMEOUT	seconds after which the guests are ended (default 3600)
+#	PBM_VM_GUESTS	(default 2)
+#	PBM_VM_MEMORY	of each guest (default 2G)
+#	PBM_VM_CPUS	likewise (default 1)
 # Sets:
-#	VM_STATUS	exit status of the command
+#	VM_STATUS	exit status of the command, the greatest
 #
 # How it works.  The kernel gets a small initramfs (guest-initramfs.sh) that
 # mounts this machine's root, or the userland, by 9p below an overlay in memory,
 # the shared directories over it, and starts guest-init.sh, which runs the
 # command.  Status and results come back in VM_DIR, never from the console; what
-# is not there is a failure.
+# is not there is a failure.  Two guests of one CPU get more done than one of two.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 
@@ -80,25 +82,37 @@ vm__number_modules()
 
 vm__write_command()
 {
-	printf '# status %s\n' "$VM_DIR/status" &&
-		printf 'exec %s\n' "${*@Q}"
+	local dir=$VM_DIR/$1
+
+	shift
+	printf '# status %s\n' "$dir/status" &&
+		printf 'exec %s %s\n' "${*@Q}" "${dir@Q}"
 }
 
-vm__make_initramfs()
+vm__fill_initramfs()
 {
-	local dir=$VM_SCRATCH/initramfs applet
+	local dir=$1 applet
 
 	mkdir -p -- "$dir/bin" "$dir/modules" &&
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
 		cp -- "$SCRIPTS_DIR/lib/guest-initramfs.sh" "$dir/init" &&
 		printf '%s\n' "$SCRIPTS_DIR/lib/guest-init.sh" > "$dir/next" &&
 		vm__print_shares > "$dir/shares" &&
-		vm__write_command "$@" > "$dir/command" &&
 		vm__number_modules "$dir/modules" || return
 	for applet in sh cat cp insmod mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
-	(cd "$dir" && find . | cpio --quiet -o -H newc) > "$VM_SCRATCH/initramfs.cpio"
+}
+
+vm__make_initramfs()
+{
+	local dir=$VM_SCRATCH/initramfs guest
+
+	vm__fill_initramfs "$dir" || return
+	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
+		vm__write_command "$guest" "$@" > "$dir/command" &&
+			(cd "$dir" && find . | cpio --quiet -o -H newc) > "$VM_SCRATCH/$guest.cpio" || return
+	done
 }
 
 # --- qemu ---------------------------------------------------------------------
@@ -108,13 +122,13 @@ vm__load_arguments()
 	local i
 
 	VM_ARGS=(-nodefaults -no-user-config -display none -monitor none -no-reboot
-		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-2}" "${ARCH_MACHINE[@]}"
-		-kernel "$KERNEL_IMAGE" -initrd "$VM_SCRATCH/initramfs.cpio"
-		-serial "file:$VM_DIR/console.log" -device virtio-rng-pci
-		-device virtio-serial-pci -chardev "file,id=report,path=$VM_DIR/report"
-		-device "virtserialport,chardev=report,name=report"
+		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-1}" "${ARCH_MACHINE[@]}"
+		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci
+		-device virtio-serial-pci -device "virtserialport,chardev=report,name=report"
 		-virtfs "local,path=${VM_ROOT//,/,,},mount_tag=root,security_model=none,readonly=on,multidevs=remap")
-	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off sysctl.vm.panic_on_oom=1"
+	# TCG keeps its code by virtual address, so without norandmaps each process is
+	# translated again.
+	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
 		vm__add_share "$i" "${VM_SHARES[i]%% *}" "${VM_SHARES[i]#* }"
 	done
@@ -143,71 +157,88 @@ vm__accel_arguments()
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
+vm__guest_arguments()
+{
+	VM_GUEST_ARGS=(-initrd "$VM_SCRATCH/$1.cpio" -serial "file:$VM_DIR/$1/console.log"
+		-chardev "file,id=report,path=$VM_DIR/$1/report")
+}
+
 # It ends with this script, also when that is killed.
 vm__start()
 {
-	vm__accel_arguments "$1"
-	tee "$VM_DIR/report" "$VM_DIR/console.log" < /dev/null > "$VM_DIR/status" ||
-		die "cannot write to $VM_DIR" "use another --out"
+	local accel=$1 guest=$2 dir=$VM_DIR/$2
+
+	vm__accel_arguments "$accel"
+	vm__guest_arguments "$guest"
+	{ mkdir -p -- "$dir" && tee "$dir/report" "$dir/console.log" < /dev/null > "$dir/status"; } ||
+		die "cannot write to $dir" "use another --out"
 	set -m
-	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
-		< /dev/null > "$VM_DIR/qemu.log" 2>&1 &
-	STEP_PID=$!
+	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_GUEST_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
+		< /dev/null > "$dir/qemu.log" 2>&1 &
+	STEP_PIDS[guest]=$!
 	set +m
 }
 
 vm__is_running()
 {
-	kill -0 "$STEP_PID" 2>/dev/null
-}
-
-vm__stop()
-{
-	kill -TERM -- "-$STEP_PID" 2>/dev/null || :
-	wait_for_group "$STEP_PID"
-	wait "$STEP_PID" 2>/dev/null || :
-	STEP_PID=
+	kill -0 "${STEP_PIDS[$1]}" 2>/dev/null
 }
 
 vm__has_started()
 {
-	[[ -s $VM_DIR/status ]]
+	[[ -s $VM_DIR/$1/status ]]
 }
 
 vm__last_line()
 {
-	tr -d '\r' < "$VM_DIR/console.log" | tail -n 1 | cut -c 1-100
+	tr -d '\r' < "$VM_DIR/$1/console.log" | tail -n 1 | cut -c 1-100
 }
 
 # Status 1 and VM_REASON: it did not reach user space.
-vm__boot()
+vm__await_start()
 {
-	local accel=$1 seconds=$2 end
+	local guest=$1 seconds=$2 end=$3
 
-	vm__start "$accel"
-	end=$((SECONDS + seconds))
-	until vm__has_started; do
-		if ! vm__is_running; then
-			VM_REASON="QEMU ended: $(tail -n 1 "$VM_DIR/qemu.log"; vm__last_line)"
-			vm__stop
+	until vm__has_started "$guest"; do
+		if ! vm__is_running "$guest"; then
+			VM_REASON="QEMU ended: $(tail -n 1 "$VM_DIR/$guest/qemu.log"; vm__last_line "$guest")"
 			return 1
 		elif ((SECONDS >= end)); then
-			VM_REASON="no user space within $seconds s, its console ends with '$(vm__last_line)'"
-			vm__stop
+			VM_REASON="no user space within $seconds s, its console ends with '$(vm__last_line "$guest")'"
 			return 1
 		fi
 		sleep 0.1
 	done
 }
 
-# The first complaint is the cause; after it come pages of registers.
+# The guests from $3 to $4. Status 1 and VM_REASON: VM_GUEST did not get there.
+vm__boot()
+{
+	local accel=$1 seconds=$2 first=$3 last=$4 end
+
+	for ((VM_GUEST = first; VM_GUEST <= last; VM_GUEST++)); do
+		vm__start "$accel" "$VM_GUEST"
+	done
+	end=$((SECONDS + seconds))
+	for ((VM_GUEST = first; VM_GUEST <= last; VM_GUEST++)); do
+		if ! vm__await_start "$VM_GUEST" "$seconds" "$end"; then
+			end_steps TERM
+			return 1
+		fi
+	done
+}
+
+# About the guest $1. The first complaint is the cause; after it come pages of registers.
 vm__die()
 {
-	splats__print "$VM_DIR/console.log" 2>&1 | tr -d '\r' | head -n 3 | sed 's/^/  kernel: /' >&2 || :
+	local dir=$VM_DIR/$1
+
+	shift
+	splats__print "$dir/console.log" 2>&1 | tr -d '\r' | head -n 3 | sed 's/^/  kernel: /' >&2 || :
 	printf '%s: the console ends:\n' "$PROGRAM" >&2
-	tr -d '\r' < "$VM_DIR/console.log" | tail -n 15 | sed 's/^/  | /' >&2 || :
-	sed 's/^/  | qemu: /' "$VM_DIR/qemu.log" >&2 || :
-	printf '%s: full log: %s\n' "$PROGRAM" "$VM_DIR/console.log" >&2
+	tr -d '\r' < "$dir/console.log" | tail -n 15 | sed 's/^/  | /' >&2 || :
+	sed 's/^/  | qemu: /' "$dir/qemu.log" >&2 || :
+	printf '%s: full log: %s\n' "$PROGRAM" "$dir/console.log" >&2
 	die "$@"
 }
 
@@ -225,9 +256,11 @@ vm__kvm_refusal()
 # A KVM that is there may still hang every guest, so it has to boot one first.
 vm__boot_kvm()
 {
+	local seconds=${PBM_VM_BOOT:-5}
+
 	VM_REASON=$(vm__kvm_refusal)
 	[[ -z $VM_REASON ]] || return 1
-	vm__boot kvm "${PBM_VM_BOOT:-5}" && return
+	vm__boot kvm "$seconds" 1 1 && vm__boot kvm "$seconds" 2 "$VM_GUESTS" && return
 	VM_REASON="KVM: $VM_REASON"
 	return 1
 }
@@ -239,76 +272,107 @@ vm__boot_any()
 			msg "accel     KVM, with the PMU of this machine"
 			return
 		fi
-		[[ -z $OPT_ACCEL ]] || vm__die "$VM_REASON" "see the console; or leave out --accel kvm, for TCG"
+		[[ -z $OPT_ACCEL ]] || vm__die "$VM_GUEST" "$VM_REASON" "see the console; or leave out --accel kvm, for TCG"
 	fi
 	msg "accel     TCG (${VM_REASON:---accel tcg})"
-	vm__boot tcg "${PBM_VM_BOOT:-120}" || vm__die "the guest does not boot: $VM_REASON" "see the console"
+	vm__boot tcg "${PBM_VM_BOOT:-120}" 1 "$VM_GUESTS" ||
+		vm__die "$VM_GUEST" "the guest does not boot: $VM_REASON" "see the console"
 }
 
 # --- the run ------------------------------------------------------------------
 
-vm__follow_report()
+vm__follow_reports()
 {
-	tail -n +1 -s 0.2 -f --pid="$STEP_PID" -- "$VM_DIR/report" &
-	TAIL_PID=$!
+	local guest
+
+	for guest in "${!STEP_PIDS[@]}"; do
+		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" &
+		VM_TAIL_PIDS+=("$!")
+	done
 }
 
-vm__end_report()
+vm__end_reports()
 {
-	[[ -n ${TAIL_PID:-} ]] || return 0
-	wait "$TAIL_PID" 2>/dev/null || :
-	TAIL_PID=
+	((${#VM_TAIL_PIDS[@]} == 0)) || wait "${VM_TAIL_PIDS[@]}" 2>/dev/null || :
+	VM_TAIL_PIDS=()
+}
+
+vm__has_status()
+{
+	[[ $(< "$VM_DIR/$1/status") =~ ^[0-9]+$ ]]
+}
+
+# One is enough: without it the run has failed.
+vm__check_guest()
+{
+	local guest=$1 end=$2
+
+	if vm__is_running "$guest"; then
+		((SECONDS >= end)) || return 0
+		end_steps TERM
+		vm__end_reports
+		vm__die "$guest" "the guest has not ended after ${PBM_VM_TIMEOUT:-3600} s" "see the report; PBM_VM_TIMEOUT sets the limit"
+	fi
+	end_step "$guest" TERM
+	vm__has_status "$guest" && return
+	end_steps TERM
+	vm__end_reports
+	vm__die "$guest" "the guest ended before its tests did" "see the console: a panic, or no memory left (PBM_VM_MEMORY)"
 }
 
 vm__wait()
 {
-	local end=$((SECONDS + ${PBM_VM_TIMEOUT:-3600}))
+	local end=$((SECONDS + ${PBM_VM_TIMEOUT:-3600})) guest
 
-	while vm__is_running; do
-		if ((SECONDS >= end)); then
-			vm__stop
-			vm__end_report
-			vm__die "the guest has not ended after ${PBM_VM_TIMEOUT:-3600} s" "see the report; PBM_VM_TIMEOUT sets the limit"
-		fi
+	while ((${#STEP_PIDS[@]})); do
+		for guest in "${!STEP_PIDS[@]}"; do
+			vm__check_guest "$guest" "$end"
+		done
 		sleep 0.2
 	done
-	vm__stop
-	vm__end_report
+	vm__end_reports
 }
 
 vm__read_status()
 {
-	VM_STATUS=$(< "$VM_DIR/status")
-	[[ $VM_STATUS =~ ^[0-9]+$ ]] ||
-		vm__die "the guest ended before its tests did" "see the console: a panic, or no memory left (PBM_VM_MEMORY)"
+	local guest status
+
+	VM_STATUS=0
+	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
+		status=$(< "$VM_DIR/$guest/status")
+		((status <= VM_STATUS)) || VM_STATUS=$status
+	done
 }
 
 vm__run()
 {
-	VM_REASON=''
+	VM_REASON='' VM_TAIL_PIDS=() VM_GUESTS=${PBM_VM_GUESTS:-2}
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
-	on_exit vm__end_report
-	run_logged "make the guest's initramfs" vm__make_initramfs "$@" ||
-		die_logged "cannot make the guest's initramfs" "see to the space in $VM_SCRATCH"
+	on_exit vm__end_reports
+	run_logged "make the guests' initramfs" vm__make_initramfs "$@" ||
+		die_logged "cannot make the guests' initramfs" "see to the space in $VM_SCRATCH"
 	vm__load_arguments
 	vm__boot_any
-	vm__follow_report
+	vm__follow_reports
 	vm__wait
 	vm__read_status
 }
 
 vm__check_log()
 {
-	local status=0
+	local guest log status=0
 
-	splats__print "$VM_DIR/console.log" > "$VM_DIR/splats" || status=$?
-	case $status in
-	0)	sed 's/^/  | /' "$VM_DIR/splats"
-		printf 'FAILED  the kernel of the guest complains, see %s\n' "$VM_DIR/console.log"
-		return 1 ;;
-	1)	return 0 ;;
-	*)	printf 'FAILED  %s is no log of a kernel\n' "$VM_DIR/console.log"
-		return 1 ;;
-	esac
+	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
+		log=$VM_DIR/$guest/console.log
+		if splats__print "$log" > "$VM_DIR/$guest/splats"; then
+			sed 's/^/  | /' "$VM_DIR/$guest/splats"
+			printf 'FAILED  the kernel of the guest complains, see %s\n' "$log"
+			status=1
+		elif (($? != 1)); then
+			printf 'FAILED  %s is no log of a kernel\n' "$log"
+			status=1
+		fi
+	done
+	return "$status"
 }
