@@ -53,7 +53,7 @@ What:
   --programs LIST   numbers of loaded programs (default: 0,100,1000,3000)
   --runs N          how often times are measured, at least 3 (default: 7)
   --quick           --cases own,shared,delay --programs 0,20 --runs 3: to see that
-                    it works, in four minutes; a full run takes about 25
+                    it works, in four minutes; a full run takes half an hour
 
 Cases:
   own               as many objects as programs, of 3 functions and 4 keys each

@@ -33,6 +33,8 @@ PERF_PACKAGES=(
 	python3-dev python3-setuptools libperl-dev systemtap-sdt-dev
 )
 
+PACKAGES_LOCK=/var/lib/dpkg
+
 packages__missing()
 {
 	local installed
@@ -42,9 +44,10 @@ packages__missing()
 	printf '%s\n' "$@" | sort -u | comm -23 - <(printf '%s\n' "$installed")
 }
 
+# Another script of ours may be at it; apt-get does not wait for all of its locks.
 packages__apt()
 {
-	env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+	flock "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 

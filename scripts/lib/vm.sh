@@ -163,7 +163,8 @@ vm__guest_arguments()
 		-chardev "file,id=report,path=$VM_DIR/$1/report")
 }
 
-# It ends with this script, also when that is killed.
+# It ends with this script, also when that is killed. Disowned, because how it ended
+# is for vm__boot() to say, and not for bash.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -176,6 +177,7 @@ vm__start()
 	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_GUEST_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
 		< /dev/null > "$dir/qemu.log" 2>&1 &
 	STEP_PIDS[guest]=$!
+	disown "${STEP_PIDS[guest]}"
 	set +m
 }
 
