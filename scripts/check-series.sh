@@ -43,6 +43,7 @@ what patches/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
+  --from PATCH      build and test only this patch and those behind it
   --out DIR         the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
@@ -63,11 +64,12 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		fast,out:,mirror:,jobs:,no-install,help -- "$@") || die_usage "wrong options"
+		fast,from:,out:,mirror:,jobs:,no-install,help -- "$@") || die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
 		case $1 in
 		--fast)		OPT_FAST=yes ;;
+		--from)		OPT_FROM=$2; shift ;;
 		--out)		OPT_OUT=$2; shift ;;
 		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
 		--jobs)		JOBS=$2; shift ;;
@@ -80,6 +82,7 @@ parse_options()
 	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
 	TAG=$1
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	[[ $OPT_FAST = no || -z $OPT_FROM ]] || die_usage "--fast builds nothing, and excludes --from"
 	pin__check_tag "$TAG"
 }
 
@@ -108,6 +111,8 @@ check_entries()
 
 	mapfile -t ENTRIES < <(series__entries "$SERIES/series")
 	((${#ENTRIES[@]})) || defect series "it is empty"
+	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
+		die "--from $OPT_FROM: not in $SERIES/series" "name a patch as it does"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
 	done
@@ -258,7 +263,8 @@ check_patch()
 	[[ $APPLIES = yes ]] || return 0
 	check_applies || { APPLIES=no; return 0; }
 	check_modes
-	[[ $OPT_FAST = yes ]] || check_builds
+	[[ $PATCH != "$OPT_FROM" ]] || BUILDS_BEGIN=yes
+	[[ $BUILDS_BEGIN = no ]] || check_builds
 }
 
 print_row()
@@ -286,7 +292,7 @@ check_patches()
 	column -t -s '|' "$TABLE"
 }
 
-OPT_FAST=no OPT_OUT='' OPTIONS=()
+OPT_FAST=no OPT_FROM='' OPT_OUT='' OPTIONS=()
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=no
 JOBS=$(nproc)
@@ -301,6 +307,8 @@ take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
 check_entries
 prepare_tree
+BUILDS_BEGIN=yes
+[[ $OPT_FAST = no && -z $OPT_FROM ]] || BUILDS_BEGIN=no
 check_patches
 printf '%d patches, %d defects\n' "${#ENTRIES[@]}" "$NR_DEFECTS"
 ((NR_DEFECTS == 0)) || exit 1

@@ -1007,6 +1007,19 @@ test_series_with_a_script_that_lost_its_mode()
 	printed "2 patches, 1 defects"
 }
 
+test_series_is_built_from_a_patch_on()
+{
+	write_good_series
+	expect_series 0 --from 0002-b.patch
+	[[ $(printf '%s\n' "$PRINTED" | sed -n 's/^0001-a.patch *//p') = "ok "*" -        -          -        -" ]] ||
+		fail "0001-a.patch was built: $PRINTED"
+	[[ $(printf '%s\n' "$PRINTED" | sed -n 's/^0002-b.patch *//p') != *" -        -"* ]] ||
+		fail "0002-b.patch was not built: $PRINTED"
+	expect_series 2 --from 0003-c.patch
+	printed "--from 0003-c.patch: not in $PATCHES/series"
+	expect_series 2 --fast --from 0002-b.patch
+}
+
 test_series_with_a_patch_that_does_not_build()
 {
 	write_good_series
