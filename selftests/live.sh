@@ -109,6 +109,15 @@ test_second_map_that_is_bound_after_the_first_was_read()
 	check_churn --more "$TMP/list" "$TMP/data"
 }
 
+# On a busy machine the loader can be interrupted for so long.
+test_map_that_is_bound_300_ms_after_the_load()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3 -b 300 -l $((1500 / SCALE))
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
 # So long after the load that perf has read the program when it starts
 test_map_that_is_bound_while_recording_starts()
 {
@@ -249,6 +258,7 @@ run_tests \
 	test_program_that_loads_while_a_pipe_is_written \
 	test_program_that_refers_to_its_map_at_load \
 	test_map_that_is_bound_30_ms_after_the_load \
+	test_map_that_is_bound_300_ms_after_the_load \
 	test_map_that_is_bound_while_recording_starts \
 	test_second_map_that_is_bound_after_the_first_was_read \
 	test_programs_that_load_while_recording_starts \
