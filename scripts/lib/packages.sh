@@ -45,9 +45,10 @@ packages__missing()
 }
 
 # Another script of ours may be at it; apt-get does not wait for all of its locks.
+# --close: a daemon that a package starts must not keep it.
 packages__apt()
 {
-	flock "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+	flock --close "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
