@@ -29,7 +29,10 @@ MAX_SUBJECT=75
 # Given by people, to the mails: make-submission.sh adds the submitter's.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
 # name and arguments of make for each build
-BUILDS=("default BUILD_BPF_SKEL=1" "no-libbpf NO_LIBBPF=1" "no-skel BUILD_BPF_SKEL=0")
+BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
+	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
+# for the last of them
+BUILDS_PACKAGES=(libbpf-dev)
 
 print_usage()
 {
@@ -73,7 +76,7 @@ parse_options()
 		--out)		OPT_OUT=$2; shift ;;
 		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
 		--jobs)		JOBS=$2; shift ;;
-		--no-install)	OPTIONS+=(--no-install) ;;
+		--no-install)	OPT_INSTALL=no; OPTIONS+=(--no-install) ;;
 		-h|--help)	print_usage; exit 0 ;;
 		esac
 		shift
@@ -92,8 +95,16 @@ resolve_paths()
 	SERIES=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}")
 	EXPLAINED=$SERIES/checkpatch
 	TREE_DIR=$OUT_DIR/tree
+	TABLE=$OUT_DIR/table
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	[[ -f $SERIES/series ]] || die "$SERIES/series is not there" "name a tag that has patches"
+}
+
+# The columns of the table behind the patch
+choose_columns()
+{
+	CELL_NAMES=(header applies checkpatch)
+	[[ $OPT_FAST = yes ]] || CELL_NAMES+=("${BUILDS[@]%% *}" test)
 }
 
 # What the column of the patch shall show, and why
@@ -231,9 +242,11 @@ check_perf_test()
 	# Not through a pipe, which grep -q may close on perf
 	if [[ $("$perf" test list 2>&1) = *bpf-metadata* ]]; then
 		CELLS[test]=ok
-		"$perf" test bpf-metadata >"$OUT_DIR/test.log" 2>&1 || bad test "perf test bpf-metadata fails"
-		! grep -q 'FAILED!' "$OUT_DIR/test.log" || bad test "perf test: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
-		grep -q ': Ok$' "$OUT_DIR/test.log" || bad test "perf test bpf-metadata runs nothing"
+		if ! "$perf" test bpf-metadata >"$OUT_DIR/test.log" 2>&1 || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
+			bad test "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
+		elif ! grep -q ': Ok$' "$OUT_DIR/test.log"; then
+			bad test "perf test bpf-metadata runs nothing"
+		fi
 	fi
 	cd -- "$REPO_DIR"
 }
@@ -252,8 +265,11 @@ check_builds()
 # What follows a patch that doesn't apply says nothing.
 check_patch()
 {
-	declare -gA CELLS=([header]=- [applies]=- [checkpatch]=- [default]=- [no-libbpf]=- [no-skel]=- [test]=-)
+	local cell
 
+	for cell in "${CELL_NAMES[@]}"; do
+		CELLS[$cell]=-
+	done
 	if [[ ! -f $SERIES/$PATCH ]]; then
 		defect "$PATCH" "listed, but not there"
 		return
@@ -272,27 +288,26 @@ print_row()
 	local cell
 
 	printf '%s' "$PATCH" >>"$TABLE"
-	for cell in header applies checkpatch default no-libbpf no-skel test; do
-		[[ $OPT_FAST = no || $cell =~ ^(header|applies|checkpatch)$ ]] || continue
-		printf '|%s' "${CELLS[$cell]}" >>"$TABLE"
+	for cell in "${CELL_NAMES[@]}"; do
+		printf ' %s' "${CELLS[$cell]}" >>"$TABLE"
 	done
 	printf '\n' >>"$TABLE"
 }
 
 check_patches()
 {
-	TABLE=$OUT_DIR/table
-	printf 'PATCH|HEADER|APPLIES|CHECKPATCH' >"$TABLE"
-	[[ $OPT_FAST = yes ]] || printf '|DEFAULT|NO_LIBBPF|NO_SKEL|TEST' >>"$TABLE"
-	printf '\n' >>"$TABLE"
+	local names=(patch "${CELL_NAMES[@]}")
+
+	printf '%s\n' "${names[*]^^}" >"$TABLE"
 	for PATCH in "${ENTRIES[@]}"; do
 		check_patch
 		print_row
 	done
-	column -t -s '|' "$TABLE"
+	column -t "$TABLE"
 }
 
-OPT_FAST=no OPT_FROM='' OPT_OUT='' OPTIONS=()
+OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes OPTIONS=()
+declare -A CELLS
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=no
 JOBS=$(nproc)
@@ -305,6 +320,8 @@ arch__load ''
 resolve_paths
 take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
+[[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" "${BUILDS_PACKAGES[@]}"
+choose_columns
 check_entries
 prepare_tree
 BUILDS_BEGIN=yes

@@ -60,12 +60,13 @@ make_kernel()
 	.RECIPEPREFIX := >
 	OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard *.c))
 	$(O)/perf: $(OBJS)
-	> { echo '#!/bin/sh'; echo 'echo perf version 0.1; [ $$# -gt 1 ] || exit 0'; \
+	> { echo '#!/bin/sh'; echo '[ "$$1" != test ] || exec sed -n "s/.*SAYS //p" $(OBJS)'; \
+		  echo 'echo perf version 0.1; [ $$# -gt 1 ] || exit 0'; \
 		  for m in $${STUB_FEATURES-HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_BPF_SKEL HAVE_LIBTRACEEVENT}; do \
 			echo "echo 'x: [ on  ]  # $$m'"; done; } > $@
 	> chmod +x $@
 	$(O)/%.o: %.c
-	> ! grep ERROR $<
+	> ! grep -e 'ERROR$$' -e 'ERROR in $(notdir $(O))' $<
 	> cp $< $@; echo $< >> $(O)/compiled
 	END
 }
@@ -259,6 +260,12 @@ expect_series()
 		PBM_MIRROR='' "$SCRIPTS_DIR/check-series.sh" --out "$OUT" "$@" v0.1 2>&1) || status=$?
 	printf '%s\n' "--- check-series $* ($status)" "$PRINTED"
 	((status == wanted)) || fail "status $status, not $wanted"
+}
+
+# row_is PATCH REGEX: that line of the table
+row_is()
+{
+	grep -q -x -E -e "$1 +$2" <<< "$PRINTED"
 }
 
 # Guests, without anything that is built or downloaded
@@ -945,6 +952,9 @@ test_series_with_a_defect_in_its_list()
 	printed "FAILED  0001-a.patch: listed twice"
 	printed "FAILED  0003-c.patch: not in the series"
 	printed "FAILED  0004-d.patch: listed, but not there"
+	: > "$PATCHES/series"
+	expect_series 1 --fast
+	printed "FAILED  series: it is empty"
 }
 
 # spoil PATCH SED-SCRIPT DEFECT: that one patch has it, and no other defect is found
@@ -964,6 +974,7 @@ test_series_with_a_defect_in_a_header()
 {
 	spoil 0001-a.patch '/^Subject/d' "no 'Subject: part: What it does'"
 	spoil 0001-a.patch "s/^Subject: .*/&$(printf '%80s' '')x/" "a subject of "
+	spoil 0001-a.patch '/^---$/d' "no line '---' behind the changelog"
 	spoil 0001-a.patch '/^It is/d' "no changelog"
 	spoil 0001-a.patch 's/^and was.*/&\nReviewed-by: A Man <a@man>/' "a trailer that somebody gave: Reviewed-by: A Man"
 	spoil 0001-a.patch '/1 file changed/d' "no diffstat"
@@ -1011,9 +1022,9 @@ test_series_is_built_from_a_patch_on()
 {
 	write_good_series
 	expect_series 0 --from 0002-b.patch
-	[[ $(printf '%s\n' "$PRINTED" | sed -n 's/^0001-a.patch *//p') = "ok "*" -        -          -        -" ]] ||
+	row_is 0001-a.patch 'ok .*( +-){5}' ||
 		fail "0001-a.patch was built: $PRINTED"
-	[[ $(printf '%s\n' "$PRINTED" | sed -n 's/^0002-b.patch *//p') != *" -        -"* ]] ||
+	row_is 0002-b.patch '(ok +){7}-' ||
 		fail "0002-b.patch was not built: $PRINTED"
 	expect_series 2 --from 0003-c.patch
 	printed "--from 0003-c.patch: not in $PATCHES/series"
@@ -1022,6 +1033,8 @@ test_series_is_built_from_a_patch_on()
 
 test_series_with_a_patch_that_does_not_build()
 {
+	local build
+
 	write_good_series
 	expect_series 0
 	echo "of the last patch" > "$OUT/build-default/object"
@@ -1030,6 +1043,34 @@ test_series_with_a_patch_that_does_not_build()
 	sed -i 's/^+b two/+b ERROR/' "$PATCHES/0002-b.patch"
 	expect_series 1
 	printed "FAILED  0002-b.patch: does not build (default)"
+	printed "2 patches, 1 defects"
+	for build in no_libbpf no_skel libbpf_dynamic; do
+		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/0002-b.patch"
+		expect_series 1
+		printed "FAILED  0002-b.patch: does not build ($build)"
+		printed "2 patches, 1 defects"
+	done
+	STUB_MISSING=libbpf-dev expect_series 2 --no-install
+	printed "libbpf-dev"
+}
+
+# The test is there from the second patch on.
+test_series_with_a_patch_that_fails_its_test()
+{
+	write_good_series
+	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/0002-b.patch"
+	expect_series 0
+	row_is 0001-a.patch '(ok +){7}-' ||
+		fail "0001-a.patch has no test: $PRINTED"
+	row_is 0002-b.patch '(ok +){7}ok' ||
+		fail "the test of 0002-b.patch was not run: $PRINTED"
+	sed -i 's/: Ok$/: FAILED!/' "$PATCHES/0002-b.patch"
+	expect_series 1
+	printed "FAILED  0002-b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
+	printed "2 patches, 1 defects"
+	sed -i 's/: FAILED!$/: Skip/' "$PATCHES/0002-b.patch"
+	expect_series 1
+	printed "FAILED  0002-b.patch: perf test bpf-metadata runs nothing"
 	printed "2 patches, 1 defects"
 }
 
