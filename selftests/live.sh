@@ -210,18 +210,52 @@ test_events_that_are_enabled_and_disabled_by_control()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-test_end_by_signal()
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+interrupt_recording()
 {
 	local status=0
 
-	start_recording "$TMP/data" -a
-	churn -n 3
 	kill -INT "$PERF_PID"
+	await "the end of perf record" has_ended "$PERF_PID"
 	wait "$PERF_PID" || status=$?
 	PERF_PID=
 	check_messages "$TMP/perf.err"
 	((status == 0 || status == 130)) || fail "status $status"
+}
+
+test_end_by_signal()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3
+	interrupt_recording
 	check_churn "$TMP/list" "$TMP/data"
+}
+
+slow_reads()
+{
+	(($(grep -c DELAYED "$TMP/strace" || true) >= $1))
+}
+
+# A program each 50 ms, for longer than await() waits, and 100 ms for each call that
+# perf asks about it with.
+test_end_while_programs_load_faster_than_they_are_read()
+{
+	local thread
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not there"
+	start_recording "$TMP/data" -a
+	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
+	: >"$TMP/strace"
+	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject=bpf:delay_enter=100000 &
+	start_churn -n $((800 * SCALE)) -t $((40000 * SCALE)) -l 0
+	await "slow reads" slow_reads 3
+	interrupt_recording
+	kill "$HOLDER_PID" || fail "churn has ended"
 }
 
 # The kernel takes its time to verify the filter.
@@ -269,5 +303,6 @@ run_tests \
 	test_events_that_are_enabled_later \
 	test_events_that_are_enabled_and_disabled_by_control \
 	test_end_by_signal \
+	test_end_while_programs_load_faster_than_they_are_read \
 	test_sample_filter \
 	test_off_cpu
