@@ -36,6 +36,7 @@ JITED_KSYMS, JITED_FUNC_LENS, PROG_TAGS = 1 << 3, 1 << 4, 1 << 8
 ALPHA = (7, "0011223344556677", "alpha", 0xffffffffc0001000,
          [(b"version", b'"1.2.3"'), (b"answer", b"42")])
 BETA = (9, "8899aabbccddeeff", "beta", 0xffffffffc0002000, [(b"version", b'"2.0"')])
+STRINGS = b"alpha\0beta\0version\0" + b'"1.2.3"\0' + b"answer\0" + b"42\0" + b'"2.0"\0'
 
 
 class File:
@@ -131,17 +132,15 @@ class File:
     def make_block(self, progs=None, sets=None, entries=None, strings=None, magic=b"BPFMETA\0",
                    version=1, length=None, counts=None):
         """Programs are (id, set, name), entries (key, value), by default by their texts."""
-        table = b"alpha\0beta\0version\0" + b'"1.2.3"\0' + b"answer\0" + b"42\0" + b'"2.0"\0'
-
         def at(text):
-            return (strings or table).index(text + b"\0")
+            return (strings or STRINGS).index(text + b"\0")
 
         if progs is None:
             progs = [(7, 0, at(b"alpha")), (9, 1, at(b"beta"))]
         sets = [2, 1] if sets is None else sets
         if entries is None:
             entries = [(at(key), at(value)) for prog in (ALPHA, BETA) for key, value in prog[4]]
-        strings = table if strings is None else strings
+        strings = STRINGS if strings is None else strings
         data = self.u32(*(counts or (len(progs), len(sets), len(entries), len(strings))))
         for numbers in progs + [tuple(sets)] + entries:
             data += self.u32(*numbers)
@@ -344,6 +343,8 @@ CASES = {
     "block-ids-order": block(progs=[(9, 1, 6), (7, 0, 0)]),
     "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 6)]),
     "block-name-outside": block(progs=[(7, 0, 0), (9, 1, 43)]),
+    "block-name-long": block(strings=STRINGS + 512 * b"x" + b"\0",
+                             progs=[(7, 0, 0), (9, 1, len(STRINGS))]),
     "block-key-outside": block(entries=[(11, 19), (0xffffffff, 34), (11, 37)]),
     "block-value-outside": block(entries=[(11, 19), (27, 43), (11, 37)]),
     "block-key-empty": block(entries=[(11, 19), (5, 34), (11, 37)]),
