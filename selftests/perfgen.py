@@ -357,6 +357,8 @@ CASES = {
     "block-controls": block(strings=b"alph\x07\0beta\0v\x9b\xc2\x9b\x1b\x7f\n\0"
                                     b'"\x1b[1m"\0answer\00042\0"2.0"\0',
                             progs=[(7, 0, 0), (9, 1, 6)], entries=[(11, 19), (26, 33), (11, 36)]),
+    "block-name-cut": block(strings=STRINGS + 10 * b"\a" + 240 * "é".encode() + b"\0",
+                            progs=[(7, 0, len(STRINGS)), (9, 1, 6)]),
     "block-overlaps-section": overlap,
     # what stands in front of the block
     "info-in-the-data": in_data,
