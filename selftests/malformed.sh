@@ -182,8 +182,8 @@ check_ignored()
 
 REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul|key-empty)'
 ODD='record-(no-entries|no-sample|long|name-empty|value-empty|value-no-json|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
-ODD_BLOCK='block-(of-no|inside|controls|name-cut|overlaps)'
-BLOCK='block-(magic|version|length|section|counts|sets?-|ids|name-[lo]|key-outside|value|key-(empty|twice)|no-|too)'
+ODD_BLOCK='block-(of-no|inside|controls|.*-cut|overlaps)'
+BLOCK='block-(magic|version|length|section|counts|sets-|set-[eu]|ids|name-[lo]|key-outside|value|key-(empty|twice)|no-|too)'
 
 test_each_case_is_documented()
 {

@@ -359,6 +359,8 @@ CASES = {
                             progs=[(7, 0, 0), (9, 1, 6)], entries=[(11, 19), (26, 33), (11, 36)]),
     "block-name-cut": block(strings=STRINGS + 10 * b"\a" + 240 * "é".encode() + b"\0",
                             progs=[(7, 0, len(STRINGS)), (9, 1, 6)]),
+    "block-set-cut": block(strings=STRINGS + b'"' + 2100 * "é".encode() + b'"\0',
+                           entries=[(11, 19), (27, 34), (11, len(STRINGS))]),
     "block-overlaps-section": overlap,
     # what stands in front of the block
     "info-in-the-data": in_data,
