@@ -98,14 +98,23 @@ test_tc_filter()
 		"tc qdisc add dev lo clsact && tc filter add dev lo ingress bpf da obj '$OUTPUT/pass.bpf.o' sec tc"
 }
 
+# perf mounts it where it is not, bpftrace doesn't.
+with_tracefs()
+{
+	unshare --mount sh -c '
+		mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit
+		exec "$@"' sh "$@"
+}
+
 # It makes programs of its own language, which cannot say what is metadata.
 test_bpftrace()
 {
 	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
 	start_recording "$TMP/data" -a
-	timeout $((30 * SCALE)) bpftrace -e 'tracepoint:syscalls:sys_enter_openat { @ = count(); }
+	with_tracefs timeout $((30 * SCALE)) bpftrace -e '
+		tracepoint:syscalls:sys_enter_openat { @ = count(); }
 		interval:ms:300 { exit(); }' >"$TMP/bpftrace" 2>&1 &
-	wait $! || skip "bpftrace does not work here: $(tail -n 1 "$TMP/bpftrace")"
+	wait $! || skip "bpftrace does not work here: $(tr -s '\n' ' ' <"$TMP/bpftrace")"
 	stop_recording
 	perfdata programs "$TMP/data" >"$TMP/programs"
 	grep -e 'sys_enter_open' "$TMP/programs" || fail "no KSYMBOL of bpftrace's program"
