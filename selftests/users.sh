@@ -149,17 +149,13 @@ test_record_off_cpu()
 test_lock_contention()
 {
 	grep -q -w runqueues /proc/kallsyms || skip "no runqueues in kallsyms (CONFIG_KALLSYMS_ALL)"
-	[[ -d $(tracefs)/events/lock ]] || skip "this kernel has no tracepoints of locks"
+	[[ $("$PBM_PERF" list lock:contention_begin) = *contention_begin* ]] ||
+		skip "this kernel has no tracepoints of locks"
 	start
 	run_perf lock contention -a -b -- "${WORKLOAD[@]}"
 	run_perf lock contention -a -b --stack-skip 1 -- "${WORKLOAD[@]}"
 	run_perf lock contention -a -b -l -- "${WORKLOAD[@]}"
 	check_users contention_begin contention_end collect_lock_syms
-}
-
-tracefs()
-{
-	awk '$3 == "tracefs" { print $2; exit }' /proc/mounts
 }
 
 # The programs load in any case.
