@@ -249,6 +249,18 @@ def grown_block(sets, nr_progs, nr_entries, text):
     return change
 
 
+def long_names(name):
+    """One is a byte longer: wherever they are cut, one of them has a character there."""
+    return block(strings=STRINGS + name + b"\0x" + name + b"\0",
+                 progs=[(7, 0, len(STRINGS)), (9, 1, len(STRINGS + name) + 1)])
+
+
+def long_value(value):
+    """One set has it behind 20 bytes, the other behind 9."""
+    return block(strings=STRINGS + value + b"\0",
+                 entries=[(11, len(STRINGS)), (27, 34), (11, len(STRINGS))])
+
+
 def section(size):
     def change(file):
         file.section_size = size
@@ -357,10 +369,8 @@ CASES = {
     "block-controls": block(strings=b"alph\x07\0beta\0v\x9b\xc2\x9b\x1b\x7f\n\0"
                                     b'"\x1b[1m"\0answer\00042\0"2.0"\0',
                             progs=[(7, 0, 0), (9, 1, 6)], entries=[(11, 19), (26, 33), (11, 36)]),
-    "block-name-cut": block(strings=STRINGS + 10 * b"\a" + 240 * "é".encode() + b"\0",
-                            progs=[(7, 0, len(STRINGS)), (9, 1, 6)]),
-    "block-set-cut": block(strings=STRINGS + b'"' + 2100 * "é".encode() + b'"\0',
-                           entries=[(11, 19), (27, 34), (11, len(STRINGS))]),
+    "block-name-cut": long_names(10 * b"\a" + 240 * "é".encode()),
+    "block-set-cut": long_value(b'"' + 2100 * "é".encode() + b'"'),
     "block-overlaps-section": overlap,
     # what stands in front of the block
     "info-in-the-data": in_data,
