@@ -63,12 +63,10 @@ def plain(names):
 
 
 def wanted_entries(wants, programs):
-    entries = Counter()
-    for want in wants:
-        for name in programs[want["id"]].functions():
-            for key, value in want.get("metadata", {}).items():
-                entries[name, key, json.dumps(value)] += 1
-    return entries
+    """Equal sets of functions with the same name are written once."""
+    sets = {(name, tuple((key, json.dumps(value)) for key, value in want.get("metadata", {}).items()))
+            for want in wants for name in programs[want["id"]].functions()}
+    return Counter((name, *entry) for name, entries in sets for entry in entries)
 
 
 def normal(value):
@@ -98,10 +96,8 @@ def wrong_block(want, program, block):
 
 
 def block_sets(data):
-    place, size = data.block_place()
-    block = perfdata.Block(data.bytes, place, size) if size else None
     return {prog_id: (name, {key: normal(value) for key, value in block.sets[nr]})
-            for prog_id, nr, name in block.progs} if block else {}
+            for block in perfdata.check_blocks(data) for prog_id, nr, name in block.progs}
 
 
 def differences(data, wants, unloaded):

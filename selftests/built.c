@@ -246,6 +246,22 @@ static void load_maps(void)
 	load_program("built_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
 }
 
+/* The second variable of this name has another value, and others follow. */
+static void load_twice(void)
+{
+	struct section sec;
+	int id, map;
+
+	section__init(&sec, ".rodata");
+	id = checked(btf__add_int(sec.btf, "int", 4, BTF_INT_SIGNED), "int");
+	section__add(&sec, id, 4, "first", 1, NULL, NULL);
+	section__add(&sec, id, 4, "equal", 1, NULL, NULL);
+	section__add(&sec, id, 4, "equal", 2, NULL, NULL);
+	section__add(&sec, id, 4, "last", 1, NULL, NULL);
+	map = section__create_map(&sec);
+	load_program("built_twice", true, &map, 1);
+}
+
 static void load_no_btf(void)
 {
 	int map = int_map(".rodata", 7, KEYS("key"));
@@ -315,6 +331,7 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "types", load_types },
 		{ "maps", load_maps },
+		{ "twice", load_twice },
 		{ "no-btf", load_no_btf },
 		{ "bare", load_bare },
 	};
@@ -339,7 +356,7 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: built types|maps|no-btf|bare, or: built want types,\n"
+	fprintf(stderr, "usage: built types|maps|twice|no-btf|bare, or: built want types,\n"
 			"       or: built takes-types TYPE KEY_SIZE VALUE_SIZE\n");
 	return 2;
 }

@@ -9,7 +9,8 @@
  *
  * For each program a line "NUMBER ID NAME BOUND LIFE" is printed: when its map
  * was bound, by the monotonic clock, in microseconds, and how many milliseconds
- * it lived from then on, or "stays". "waiting" is printed before a line of
+ * it lived from then on, or "stays". "late AT LATE" says that something was due AT
+ * and came LATE, in microseconds (-d). "waiting" is printed before a line of
  * standard input is waited for (-w), and "ready" after the last program has
  * ended; those that stay do so until standard input ends.
  */
@@ -45,6 +46,7 @@ static const char usage[] =
 "  -b MS       bind the map so long after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -m MS       bind a second map, .rodata.more, so long after the first\n"
+"  -d MS       print when it was so late, or more, multiplied likewise (default: never)\n"
 "  -w          load nothing before a line of standard input\n";
 
 enum bind { BIND_AFTER, BIND_AT_LOAD };
@@ -60,6 +62,7 @@ static struct {
 	enum bind bind;
 	int bind_delay;
 	int more_delay;		/* -1: no second map */
+	int late;		/* 0: don't print it */
 	bool wait;
 	int scale;		/* of the lives */
 } opt = { .first = 1, .nr_procs = 1, .lives = { 100 }, .nr_lives = 1, .more_delay = -1 };
@@ -297,6 +300,18 @@ static struct prog *next_of(struct prog *progs, int *first, int nr)
 	return next;
 }
 
+/* The machine is busy, or this process would have been woken in time. */
+static void print_late(uint64_t due)
+{
+	uint64_t late = now() - due;
+	char line[64];
+
+	if (opt.late && late >= opt.late * MS * opt.scale)
+		print_line(line, snprintf(line, sizeof(line), "late %llu %llu\n",
+					  (unsigned long long)due / 1000,
+					  (unsigned long long)late / 1000));
+}
+
 /* Every program whose number is PROC modulo the number of processes */
 static void run(int proc, uint64_t start)
 {
@@ -312,6 +327,7 @@ static void run(int proc, uint64_t start)
 		plan(&progs[nr++], i, start);
 	while ((prog = next_of(progs, &first, nr))) {
 		sleep_until(prog->next_at);
+		print_late(prog->next_at);
 		prog->next(prog);
 	}
 	free(progs);
@@ -393,7 +409,7 @@ static bool parse_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "n:s:f:p:t:l:b:m:w")) != -1) {
+	while ((c = getopt(argc, argv, "n:s:f:p:t:l:b:m:d:w")) != -1) {
 		switch (c) {
 		case 'n': opt.nr = atoi(optarg); break;
 		case 's': opt.nr_stay = atoi(optarg); break;
@@ -403,6 +419,7 @@ static bool parse_options(int argc, char **argv)
 		case 'l': parse_lives(optarg); break;
 		case 'b': parse_bind(optarg); break;
 		case 'm': opt.more_delay = atoi(optarg); break;
+		case 'd': opt.late = atoi(optarg); break;
 		case 'w': opt.wait = true; break;
 		default: return false;
 		}

@@ -4,7 +4,7 @@
 Compare recordings with the programs that churn loaded and unloaded.
 
   churn.py check [OPTION...] LIST FILE... every program that lived long enough has its
-                                          set in the last file, and no set is wrong
+                                          set, and no set is wrong
   churn.py numbers FILE                   print the number of each program with a set
 
 LIST is what churn printed. The FILEs are those of one recording, in order; each
@@ -14,16 +14,19 @@ may be a perf.data file or the output of "perf script --show-bpf-events".
   --starting  they load while the recording starts: of a program that is both there
               and announced the kernel may have written a KSYMBOL before perf listened,
               so a set under one of its names will do
-  --busy      1 % may be missing, of those that lived less than three times as long
+  --busy      1 % may be missing, of those that lived less than three times as long,
+              where the machine was busy: churn itself was late by a fifth of that
+              while perf should have read them (churn -d)
 
 What is asked of a recording, beside the right values:
-  - a record's name is that of a KSYMBOL record of the recording, if the
-    function has one (it has none if it was loaded while events were off);
+  - a record's name is that of a KSYMBOL record in the same file, if the function
+    has one (it has none if it was loaded while events were off);
   - a function with a set has one for each of its KSYMBOL names in the same file;
-  - a file that is not the last has the sets of the programs that had lived long
-    enough at its last sample (by the monotonic clock, perf record -k mono);
-  - what is known in one file is known in all later ones;
-  - no function has two sets in a file.
+  - no function has two sets in a file;
+  - if there are several files, each has the sets of those functions that have KSYMBOL
+    records in it, and no other. Programs that had not lived long enough at the
+    last sample of a file (by the monotonic clock, perf record -k mono) may be
+    missing there, and be in the next one as well.
 """
 import os
 import re
@@ -34,6 +37,8 @@ import values
 
 # A program that lived so long with its map must not be missed.
 LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
+# Who was late by so much has seen that the machine is busy.
+LATE = LONG_ENOUGH / 5
 SHOWN = 20
 OPTIONS = ("--more", "--starting", "--busy")
 FUNCTION = re.compile(r"^bpf_prog_[0-9a-f]{16}_churn_(\d+)(_sub)?$")
@@ -50,10 +55,9 @@ class Program:
     def is_due(self, long_enough=LONG_ENOUGH):
         return self.life == "stays" or int(self.life) >= long_enough
 
-    def is_due_in(self, recording):
-        """In a file that is not the last one, if it is known when that ends"""
-        return self.is_due() and recording.end is not None and \
-            self.bound + LONG_ENOUGH <= recording.end
+    def is_known_at(self, end):
+        """Has it lived long enough at the end of a file that is not the last one?"""
+        return end is not None and self.bound + LONG_ENOUGH <= end
 
     def functions(self):
         """As churn.c does it"""
@@ -87,6 +91,7 @@ class Recording:
                 ksymbols = [found.group(1) for found in map(KSYMBOL.search, script) if found]
         self.end = end / 1000000 if end is not None else None
         self.ksymbols = {name for name in ksymbols if FUNCTION.match(name)}
+        self.functions = {function_of(name) for name in self.ksymbols}
         self.records = [record for record in records if FUNCTION.match(record[0])]
         self.sets = {}
         for name, entries in self.records:
@@ -113,22 +118,39 @@ def show(what, found):
     return bool(found)
 
 
-def tolerated(programs, missing):
-    """On a busy machine: 1 % of the programs, if they lived just long enough."""
+def read_late(path):
+    """The times, in ms, from when churn wanted to go on until it did."""
+    with open(path, encoding="ascii") as lines:
+        late = [[int(field) / 1000 for field in line.split()[1:]]
+                for line in lines if line.startswith("late ")]
+    return [(due, due + time) for due, time in late if time >= LATE]
+
+
+def tolerated(programs, missing, busy):
+    """At a busy time: 1 % of the programs, if they lived just long enough."""
     due = sum(program.is_due() for program in programs.values())
     return len(missing) <= due // 100 and \
-        not any(program.is_due(3 * LONG_ENOUGH) for program in missing)
+        not any(program.is_due(3 * LONG_ENOUGH) for program in missing) and \
+        all(any(begin < program.bound + LONG_ENOUGH and program.bound < end for begin, end in busy)
+            for program in missing)
+
+
+def is_wanted(program, recording, recordings):
+    if len(recordings) == 1:
+        return program.is_due()
+    if recording is not recordings[-1] and not program.is_known_at(recording.end):
+        return False
+    return program.is_due() and not recording.functions.isdisjoint(program.functions())
 
 
 def missing_programs(programs, recordings, busy):
-    last = recordings[-1]
     for recording in recordings:
         missing = []
         for _, program in sorted(programs.items()):
-            due = program.is_due() if recording is last else program.is_due_in(recording)
-            if due and not all(function in recording.sets for function in program.functions()):
+            if is_wanted(program, recording, recordings) and \
+                    not all(function in recording.sets for function in program.functions()):
                 missing.append(program)
-        if busy and tolerated(programs, missing):
+        if tolerated(programs, missing, busy):
             continue
         for program in missing:
             yield f"{recording.path}: {program}"
@@ -151,13 +173,27 @@ def wrong_sets(programs, recording, more):
                 yield f"{name} of {program}: {entries}"
 
 
-def unknown_names(recordings):
-    known = set().union(*(recording.ksymbols for recording in recordings))
-    functions = {function_of(name) for name in known}
-    for recording in recordings:
+def missing_ksymbols(programs, recordings):
+    """Without them nothing would be asked of the files."""
+    functions = set().union(*(recording.functions for recording in recordings))
+    for _, program in sorted(programs.items()):
+        if len(recordings) > 1 and program.is_due() and functions.isdisjoint(program.functions()):
+            yield program
+
+
+def strangers(programs, recordings):
+    for before, recording in zip([None] + recordings, recordings):
         for name, _ in recording.records:
-            if name not in known and function_of(name) in functions:
-                yield f"{recording.path}: {name}"
+            function = function_of(name)
+            program = programs.get(function[0])
+            if name in recording.ksymbols or not program:
+                continue
+            # It loaded when the file before was about to end.
+            if before and name in before.ksymbols and not program.is_known_at(before.end):
+                continue
+            # With one file, it may have been loaded while events were off.
+            if function in recording.functions or len(recordings) > 1:
+                yield f"{recording.path}: {name} of {program}"
 
 
 def unnamed_ksymbols(programs, recording, starting):
@@ -177,17 +213,12 @@ def doubles(recording):
     return [f"{recording.path}: {name}" for name in sorted(set(names)) if names.count(name) > 1]
 
 
-def forgotten(recordings):
-    for before, after in zip(recordings, recordings[1:]):
-        for function in sorted(before.sets.keys() - after.sets.keys(), key=str):
-            yield f"churn_{function[0]}{function[1] or ''}: in {before.path}, not in {after.path}"
-
-
-def summary(programs, last):
+def summary(programs, recordings):
     due = [p for p in programs.values() if p.is_due()]
     short = [p for p in programs.values() if not p.is_due()]
-    caught = [p for p in short if (p.number, None) in last.sets]
-    found = [p for p in due if (p.number, None) in last.sets]
+    known = set().union(*(recording.sets for recording in recordings))
+    caught = [p for p in short if (p.number, None) in known]
+    found = [p for p in due if (p.number, None) in known]
     stay = [p for p in due if p.life == "stays"]
     print(f"{len(programs)} programs: {len(due)} stayed ({len(stay)}) or lived {LONG_ENOUGH} ms, "
           f"{len(found)} of them have sets; {len(short)} lived shorter, {len(caught)} of them have sets")
@@ -199,13 +230,17 @@ def check(list_path, paths, options):
         print(f"{list_path}: no program")
         return 1
     recordings = [Recording(path) for path in paths]
-    last = recordings[-1]
-    summary(programs, last)
+    summary(programs, recordings)
+    busy = read_late(list_path) if "--busy" in options else []
+    if busy:
+        print(f"the machine was busy {len(busy)} times, "
+              f"once for {max(end - begin for begin, end in busy):.0f} ms")
     if len(recordings) > 1:
         print("sets in each file:", *(len(r.sets) for r in recordings))
-    bad = [show("no set", list(missing_programs(programs, recordings, "--busy" in options))),
-           show("not the name of a KSYMBOL record", list(unknown_names(recordings))),
-           show("forgotten", list(forgotten(recordings)))]
+    bad = [show("no set", list(missing_programs(programs, recordings, busy))),
+           show("no KSYMBOL record", list(missing_ksymbols(programs, recordings))),
+           show("not the name of a KSYMBOL record in this file",
+                list(strangers(programs, recordings)))]
     for recording in recordings:
         bad += [show("wrong set", list(wrong_sets(programs, recording, "--more" in options))),
                 show("KSYMBOL name without a set", list(unnamed_ksymbols(programs, recording, "--starting" in options))),

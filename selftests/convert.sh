@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf data convert --to-json: the metadata in its headers, as JSON values.
+# perf data convert --to-json: the metadata after the samples, as JSON values.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -26,8 +26,8 @@ convert()
 	grep -q '"samples"' "$TMP/parsed" || fail "$1.json has no samples"
 }
 
-# ID NAME KEY VALUE of each entry in the headers, tab separated, as the block has
-# them: the values in one form
+# ID NAME KEY VALUE of each entry, tab separated, as the block has them: the values
+# in one form
 entries_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -35,8 +35,8 @@ entries_of()
 	import sys
 
 	with open(sys.argv[1], encoding="utf-8") as file:
-	    headers = json.load(file, parse_int=str, parse_float=str)["headers"]
-	for prog in headers.get("bpf-metadata", []):
+	    top = json.load(file, parse_int=str, parse_float=str)
+	for prog in top.get("bpf-metadata", []):
 	    for key, value in prog["metadata"].items():
 	        print(prog["id"], prog["name"], key, json.dumps(value), sep="\t")
 	END
@@ -64,6 +64,37 @@ test_values_are_json_of_their_own()
 	(($(wc -l <"$TMP/want") > 280)) || fail "next to no entries in the block"
 	entries_of "$TMP/data" >"$TMP/got"
 	same "entries" "$TMP/want" "$TMP/got"
+}
+
+test_a_pipe_has_the_same()
+{
+	recorded
+	record - >"$TMP/piped"
+	entries_in_block "$TMP/piped" | held_lines >"$TMP/want"
+	[[ -s $TMP/want ]] || fail "no block in the pipe"
+	rm -f "$TMP/pipe.json"
+	"$PBM_PERF" data convert --to-json "$TMP/pipe.json" -i - <"$TMP/piped" >"$TMP/messages" 2>&1
+	entries_of "$TMP/pipe" | held_lines >"$TMP/got"
+	same "entries" "$TMP/want" "$TMP/got"
+	[[ $(perfdata types "$TMP/piped" | grep -c -x 9) = $(grep -c '"timestamp"' "$TMP/pipe.json") ]] ||
+		fail "not all samples are there"
+}
+
+# As for the names of processes: UTF-8 stays, and what is none has one character each.
+test_text_is_utf8()
+{
+	local program=$TMP/$'caf\xc3\xa9\xff'
+
+	cp "$(command -v dd)" "$program"
+	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/utf8" -- \
+		"$program" if=/dev/zero of=/dev/null bs=1M count=500 status=none
+	convert "$TMP/utf8"
+	python3 - "$TMP/utf8.json" <<-'END' || fail "not the name: $(grep -m 2 '"comm"' "$TMP/utf8.json")"
+	import json, sys
+	with open(sys.argv[1], encoding="utf-8") as file:
+	    comms = {sample["comm"] for sample in json.load(file)["samples"]}
+	assert "caf\u00e9\ufffd" in comms, comms
+	END
 }
 
 # Of the held programs: their records cut nothing.
@@ -95,12 +126,28 @@ test_values_that_are_cut_are_strings()
 	grep -q '[.][.][.]"$' "$TMP/want"
 }
 
+# Each key of $1.json, once. The words may also be in a path or a command line.
+keys_of()
+{
+	python3 - "$1.json" <<-'END'
+	import json
+	import sys
+
+	keys = set()
+	with open(sys.argv[1], encoding="utf-8") as file:
+	    json.load(file, object_pairs_hook=lambda pairs: keys.update(key for key, _ in pairs))
+	print(*sorted(keys), sep="\n")
+	END
+}
+
 test_without_metadata_there_is_no_key()
 {
 	hold simple
 	record "$TMP/none" --bpf-metadata=none
 	convert "$TMP/none"
-	if grep -e bpf-metadata "$TMP/parsed" | grep -v cmdline | grep -v -e '--bpf-metadata=none'; then
+	keys_of "$TMP/none" >"$TMP/keys"
+	grep -q -x cmdline "$TMP/keys" || fail "these are no keys: $(cat "$TMP/keys")"
+	if grep -e metadata "$TMP/keys"; then
 		fail "there is one"
 	fi
 }
@@ -127,6 +174,8 @@ test_hostile_text_stays_inside_its_string()
 
 run_tests \
 	test_values_are_json_of_their_own \
+	test_a_pipe_has_the_same \
+	test_text_is_utf8 \
 	test_values_from_records_are_the_same \
 	test_values_that_are_cut_are_strings \
 	test_without_metadata_there_is_no_key \

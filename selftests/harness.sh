@@ -166,16 +166,14 @@ test_reader_finds_each_broken_field()
 }
 
 # A file with the feature BPF_PROG_INFO: no entry, and a block of two programs that
-# share a set; then the bytes $3 at offset $2 of the block.
+# share a set, and one without; then the bytes $3 at offset $2 of the block.
 make_block()
 {
 	python3 - "$@" <<-'END'
 		import struct, sys
-		strings = b"k\0001\0name\0l\0002\0"
-		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, 16 + 24 + 4 + 16 + len(strings)) +
-				  struct.pack("=4I", 2, 1, 2, len(strings)) +
-				  struct.pack("=6I", 5, 0, 4, 7, 0, 4) + struct.pack("=I", 2) +
-				  struct.pack("=4I", 0, 2, 9, 11) + strings)
+		data = (struct.pack("=2I", 2, 2) + b"k\0001\0l\0002\0" + struct.pack("=2I", 0, 2) +
+			b"name\0left\0" + struct.pack("=10I", 3, 5, 0, 0, 7, 0, 0, 8, 1, 1))
+		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, len(data)) + data)
 		at = int(sys.argv[2])
 		changed = bytes.fromhex(sys.argv[3])
 		block[at:at + len(changed)] = changed
@@ -199,23 +197,31 @@ test_reader_finds_each_broken_field_of_the_block()
 	printf '%d\tname\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
 	block_bytes 0 "" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
+	perfdata without "$TMP/file" >"$TMP/got"
+	printf '8\tleft\n' >"$TMP/want"
+	same "programs without metadata" "$TMP/want" "$TMP/got"
 	must_fail block_bytes 0 41			# magic
 	must_fail block_bytes 8 02			# version
-	must_fail block_bytes 12 4c			# length, less and more
-	must_fail block_bytes 12 4e
-	must_fail block_bytes 16 01			# programs
-	must_fail block_bytes 20 02			# sets
-	must_fail block_bytes 24 01			# entries
-	must_fail block_bytes 28 0c			# size of the strings
-	must_fail block_bytes 32 07			# ids that are equal, and not ascending
-	must_fail block_bytes 32 08
-	must_fail block_bytes 36 01			# a set that is not there
-	must_fail block_bytes 40 0d			# a name behind the strings
-	must_fail block_bytes 56 01			# a set that is too small
-	must_fail block_bytes 60 01			# an empty key
-	must_fail block_bytes 60 ff			# a key behind the strings
-	must_fail block_bytes 76 ff			# no UTF-8
-	must_fail block_bytes 88 33			# the last NUL
+	must_fail block_bytes 12 49			# length, less and more
+	must_fail block_bytes 12 4b
+	must_fail block_bytes 16 01			# sets
+	must_fail block_bytes 16 00000001
+	must_fail block_bytes 20 01			# entries
+	must_fail block_bytes 20 00000001
+	must_fail block_bytes 36 01			# names
+	must_fail block_bytes 36 00000001
+	must_fail block_bytes 50 02			# programs
+	must_fail block_bytes 50 00000001
+	must_fail block_bytes 66 05			# ids that are equal, and not ascending
+	must_fail block_bytes 66 04
+	must_fail block_bytes 82 02			# a set that is not there
+	must_fail block_bytes 86 02			# a name that is not there
+	must_fail block_bytes 82 00			# a set without a program
+	must_fail block_bytes 86 00			# a name without a program
+	must_fail block_bytes 40 6c65667400		# a name twice
+	must_fail block_bytes 24 00			# an empty key
+	must_fail block_bytes 26 ff			# no UTF-8
+	must_fail block_bytes 49 78			# a string that does not end
 }
 
 test_reader_strips_only_the_records()
@@ -225,6 +231,36 @@ test_reader_strips_only_the_records()
 	perfdata strip "$TMP/file" "$TMP/stripped"
 	perfdata types "$TMP/stripped" >"$TMP/types"
 	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
+}
+
+# In a shell of its own, which fail() ends
+finds()
+(
+	"$@"
+)
+
+test_files_that_say_nothing_are_not_without_records()
+{
+	native_only "it tests the tests' own tools"
+	make_perfdata "$TMP/file" 0 54
+	perfdata strip "$TMP/file" "$TMP/stripped"
+	want_no_records "$TMP/stripped"
+	must_fail finds want_no_records "$TMP/file"
+	make_block "$TMP/no-samples" 0 ""
+	must_fail finds want_no_records "$TMP/no-samples"
+	must_fail finds has_ksymbol "$TMP/stripped" bpf_prog_1_name
+	: >"$TMP/empty"
+	must_fail finds want_no_records "$TMP/empty"
+	must_fail finds has_ksymbol "$TMP/empty" bpf_prog_1_name
+
+	echo " 0 PERF_RECORD_KSYMBOL addr 1 len 8 type 1 flags 0x0 name bpf_prog_1_name" >"$TMP/data.script"
+	shows_no_record bpf_prog_1_name
+	must_fail finds shows_no_record bpf_prog_1_nam
+	must_fail finds shows_no_record bpf_prog_2_name
+	echo " 0 PERF_RECORD_BPF_METADATA prog bpf_prog_1_name" >>"$TMP/data.script"
+	must_fail finds shows_no_record bpf_prog_1_name
+	: >"$TMP/data.script"
+	must_fail finds shows_no_record bpf_prog_1_name
 }
 
 write_test_file()
@@ -400,10 +436,41 @@ test_missing_or_wrong_sets_of_churn_are_found()
 	cat "$TMP/whole" "$TMP/whole" >"$TMP/script"
 	must_fail check_churn "$TMP/list" "$TMP/script"
 	must_find 'twice'
-	cp "$TMP/whole" "$TMP/script"
-	pretend_churn 3 churn_3
-	must_fail check_churn "$TMP/list" "$TMP/script" "$TMP/whole"
-	must_find 'forgotten'
+	grep -v 'KSYMBOL' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/whole" "$TMP/script"
+	must_find 'not the name of a KSYMBOL record in this file'
+}
+
+# 200 programs that stay, and what perf prints of all but the last, bound at 200 ms
+test_missing_sets_are_forgiven_at_busy_times_only()
+{
+	local number
+
+	export PBM_TIMEOUT_SCALE=1
+	: >"$TMP/all"
+	: >"$TMP/script"
+	for number in {1..200}; do
+		echo "$number 1$number churn_$number ${number}000 150" >>"$TMP/all"
+		((number == 200)) || printf "PERF_RECORD_BPF_METADATA prog %s\n  entry 0: %s\n  entry 1: %s\n" \
+			"bpf_prog_0123456789abcdef_churn_$number" "number = $number" "name = \"churn_$number\""
+		((number == 200 || number % 3 != 2)) || printf "PERF_RECORD_BPF_METADATA prog %s\n  entry 0: %s\n  entry 1: %s\n" \
+			"bpf_prog_0123456789abcdef_churn_${number}_sub" "number = $number" "name = \"churn_$number\""
+	done >"$TMP/script"
+	cp "$TMP/all" "$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_find 'no set'
+	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
+	check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	# Before, after, not late enough; one that lived too long
+	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ cat "$TMP/all"; echo "late 301000 50000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ cat "$TMP/all"; echo "late 210000 19000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ sed '$s/150$/300/' "$TMP/all"; echo "late 210000 50000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
 }
 
 agree_after()
@@ -433,6 +500,7 @@ test_disagreement_is_found()
 
 run_tests \
 	test_missing_or_wrong_sets_of_churn_are_found \
+	test_missing_sets_are_forgiven_at_busy_times_only \
 	test_literals_and_bpftool_agree \
 	test_comparator_finds_each_changed_value \
 	test_comparator_finds_each_changed_value_of_the_oracle \
@@ -441,6 +509,7 @@ run_tests \
 	test_reader_finds_each_broken_field \
 	test_reader_finds_each_broken_field_of_the_block \
 	test_reader_strips_only_the_records \
+	test_files_that_say_nothing_are_not_without_records \
 	test_lib_reports_what_happened \
 	test_lib_skips_what_is_for_other_machines \
 	test_results_are_counted_against_the_plan \

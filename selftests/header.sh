@@ -149,25 +149,30 @@ test_mode_none_writes_no_block()
 	perfdata block "$TMP/none" >"$TMP/block"
 	[[ ! -s $TMP/block ]] || fail "there is a block"
 	"$PBM_PERF" report --header-only -i "$TMP/none" >"$TMP/out"
-	if grep -e bpf_metadata "$TMP/out"; then
+	grep -q '^# cmdline : ' "$TMP/out" || fail "this is no header: $(cat "$TMP/out")"
+	if grep -e '^# bpf_metadata ' "$TMP/out"; then
 		fail "perf report shows metadata"
 	fi
 }
 
-test_mode_header_is_refused_for_a_pipe()
+# As the last events, and so that older perfs print what they print without them
+test_a_pipe_has_the_block_at_its_end()
 {
-	local status=0
+	local file
 
-	hold simple
-	"$PBM_PERF" record -N --bpf-metadata=header -o - -- true >"$TMP/pipe" 2>"$TMP/messages" || status=$?
-	cat "$TMP/messages"
-	# perf's own are above 128 as well; these are its crashes.
-	case $status in
-	0|134|135|136|139) fail "status $status" ;;
-	esac
-	grep -q -e 'pipe has no header' "$TMP/messages" || fail "it does not tell why"
-	grep -q -e '--bpf-metadata=all' "$TMP/messages" || fail "it does not tell what to do"
-	[[ ! -s $TMP/pipe ]] || fail "there is output"
+	hold simple functions none
+	record - >"$TMP/pipe"
+	record - --bpf-metadata=header >"$TMP/pipe-header"
+	perfdata types "$TMP/pipe" | grep -q -x 84
+	want_no_records "$TMP/pipe-header"
+	for file in pipe pipe-header; do
+		want_block "$TMP/$file" "${HELD_IDS[@]:0:2}"
+		perfdata without "$TMP/$file" | grep -q -x -e "${HELD_IDS[2]}"$'\tnone' ||
+			fail "a program without metadata is not in $file"
+		"$PBM_PERF" report --header -i - <"$TMP/$file" >"$TMP/printed" 2>/dev/null
+		grep -q -x -F -e "# bpf_metadata ${HELD_IDS[0]} simple: version=\"1.2.3\", answer=42" "$TMP/printed" ||
+			fail "perf report does not print it: $(grep bpf "$TMP/printed")"
+	done
 }
 
 test_programs_that_load_while_perf_records_are_in_it()
@@ -229,6 +234,25 @@ test_report_and_script_print_it_with_the_header()
 	done
 }
 
+# ... and the new one is all there: it doesn't change any more.
+page_turned()
+{
+	cp "$TMP/screen" "$TMP/before"
+	terminal_shows ''
+	cmp -s "$TMP/screen" "$TMP/before" && ! cmp -s "$TMP/screen" "$TMP/page"
+}
+
+# Go on in a window, page by page, until it has a line that matches $1.
+page_to()
+{
+	until terminal_shows "$1"; do
+		cp "$TMP/screen" "$TMP/page"
+		press NPage
+		await "another page, with '$1'" page_turned
+	done
+}
+
+# Programs of others may fill pages.
 test_tui_shows_it_in_the_header_window()
 {
 	native_only "it reads files"
@@ -237,8 +261,8 @@ test_tui_shows_it_in_the_header_window()
 	open_terminal "$PBM_PERF" report --tui -i "$TMP/data"
 	await "the TUI of perf report" terminal_shows '^Overhead|^ *[0-9.]+%'
 	press i
-	await "the set in the header window" terminal_shows \
-		"^# bpf_metadata ${HELD_IDS[0]} simple: version=\"1.2.3\", answer=42 "
+	await "the header window" terminal_shows '^# cmdline : '
+	page_to "^# bpf_metadata ${HELD_IDS[0]} simple: version=\"1.2.3\", answer=42 "
 }
 
 test_control_characters_are_escaped_when_printed()
@@ -282,7 +306,7 @@ run_tests \
 	test_equal_sets_are_stored_once \
 	test_mode_header_writes_the_same_block_and_no_record \
 	test_mode_none_writes_no_block \
-	test_mode_header_is_refused_for_a_pipe \
+	test_a_pipe_has_the_block_at_its_end \
 	test_programs_that_load_while_perf_records_are_in_it \
 	test_each_file_of_switch_output_has_it \
 	test_a_directory_of_files_has_it \

@@ -35,6 +35,10 @@
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
 #	same WHAT WANT GOT	compare two files, fail with their difference
+#	want_no_records FILE	it has samples, and no metadata record
+#	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
+#	shows_no_record SYMBOL	fail unless $TMP/data.script, from show, has this function
+#				and no metadata record of it
 #
 # Environment:
 #	OUTPUT			where the Makefile has built everything
@@ -392,6 +396,32 @@ same()
 	diff -u --label "$1: want" --label "$1: got" "$2" "$3" >"$TMP/diff" && return
 	head -n 40 "$TMP/diff"
 	fail "$1 differs"
+}
+
+# A file that is empty or that cannot be read has no records either: look for what has
+# to be in it.
+want_no_records()
+{
+	perfdata types "$1" >"$TMP/types"
+	grep -q -x 9 "$TMP/types" || fail "no sample in $1"
+	if grep -x 84 "$TMP/types"; then
+		fail "$1 has records"
+	fi
+}
+
+has_ksymbol()
+{
+	perfdata ksymbols "$1" >"$TMP/ksymbols"
+	grep -q -x -F -e "$2" "$TMP/ksymbols" || fail "no KSYMBOL $2 in $1"
+}
+
+shows_no_record()
+{
+	grep -a -q -E -e "PERF_RECORD_KSYMBOL .* name $1\$" "$TMP/data.script" ||
+		fail "perf script shows no KSYMBOL $1"
+	if grep -a -E -e "PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/data.script"; then
+		fail "there is a record of $1, and no metadata"
+	fi
 }
 
 unpatched_perf()

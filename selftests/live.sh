@@ -118,6 +118,16 @@ test_map_that_is_bound_300_ms_after_the_load()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
+# Later than perf looks again while it records: it does so once more at the end.
+test_map_that_is_bound_after_the_last_retry()
+{
+	start_recording "$TMP/data" -a
+	start_churn -s 3 -b 1500
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
 # So long after the load that perf has read the program when it starts
 test_map_that_is_bound_while_recording_starts()
 {
@@ -146,6 +156,104 @@ test_programs_that_load_while_recording_starts()
 		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
 		check_churn --starting "$TMP/list" "$TMP/data"
 	done
+}
+
+# record_beside PERF FILE COMMAND...: the second recording, as long as the command
+record_beside()
+{
+	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
+		fail "$1 record: $(cat "$TMP/beside.err")"
+}
+
+# Kernels (to v6.18 at least) write what they tell of programs longer for the second one.
+test_programs_that_load_while_two_record()
+{
+	local file
+
+	start_recording "$TMP/data" -a
+	record_beside "$PBM_PERF" "$TMP/beside" "$OUTPUT/churn" -n 12 -p 2 -l 150
+	check_messages "$TMP/beside.err"
+	stop_recording
+	for file in data beside; do
+		check_churn "$TMP/list" "$TMP/$file"
+		perfdata check "$TMP/$file"
+		check_shown "$TMP/$file"
+		# churn has loaded them, and perf finds its name by the sample id.
+		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
+			"$TMP/$file.script" | sort -u >"$TMP/got"
+		perfdata ksymbols "$TMP/$file" |
+			sed -n 's/^bpf_prog_[0-9a-f]*_\(churn_.*\)/churn \1/p' | sort -u >"$TMP/want"
+		(($(wc -l <"$TMP/want") >= 12)) || fail "not all programs in $file: $(cat "$TMP/want")"
+		same "who loaded what in $file" "$TMP/want" "$TMP/got"
+	done
+}
+
+# It asks for build IDs, and the kernel (to v6.18 at least) then tells the other one, which
+# didn't, that it has them, too.
+test_newer_perf_that_records_at_the_same_time()
+{
+	local nr
+
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	start_recording "$TMP/data" -a
+	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	stop_recording
+	"$PBM_PERF" script --show-mmap-events -i "$TMP/data" >"$TMP/out"
+	nr=$(grep -c -e 'PERF_RECORD_MMAP2 .*/' "$TMP/out")
+	((nr > 0)) || fail "no map of a file is recorded"
+	if grep -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]*>\]: ' "$TMP/out"; then
+		fail "build IDs that nobody asked for"
+	fi
+	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
+	grep -q -e '^# Samples: [1-9]' "$TMP/out"
+	# Those of the other one are read.
+	"$PBM_PERF" script --show-mmap-events -i "$TMP/beside" >"$TMP/out"
+	grep -q -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]\{40\}>\]: ' "$TMP/out" || fail "no build ID of $PBM_PEER_PERF"
+}
+
+# Of a program that runs now, there are more than $2 lines that match $1.
+has_shown()
+{
+	perf_is_running
+	"$TMP/marker"
+	(($(grep -a -c -E "$1" "$TMP/watched" || true) > $2))
+}
+
+# watch_beside READY DONE COMMAND...: perf that shows what happens, beside such a one. It
+# listens when there is a line that matches READY, and has read what was before it when there
+# are more that match DONE.
+watch_beside()
+{
+	local status=0 ready=$1 done=$2
+
+	shift 2
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	cp /bin/true "$TMP/marker"
+	: >"$TMP/perf.err"
+	"$PBM_PERF" "$@" >"$TMP/watched" 2>&1 </dev/null &
+	PERF_PID=$!
+	await "output of perf $1" grep -a -q -E "$ready" "$TMP/watched"
+	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	await "what perf $1 has read" has_shown "$done" "$(($(grep -a -c -E "$done" "$TMP/watched" || true) + 3))"
+	kill -INT "$PERF_PID"
+	await "the end of perf $1" has_ended "$PERF_PID"
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	((status < 128 || status == 130)) || fail "perf $1 ends with status $status"
+	if grep -a -e 'assertion failed' "$TMP/watched"; then
+		fail "perf $1 prints that"
+	fi
+}
+
+test_perf_trace_beside_a_newer_perf()
+{
+	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	watch_beside ' ms\): .*fault ' ' marker/[0-9]+ ' trace -a -F all --no-syscalls
+}
+
+test_perf_top_beside_a_newer_perf()
+{
+	watch_beside PerfTop PerfTop top --stdio -e cpu-clock -d 1
 }
 
 test_compressed_file()
@@ -273,10 +381,8 @@ test_sample_filter()
 test_off_cpu()
 {
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
-	launch_recording "$TMP/data" -a --off-cpu
-	if ! control ping; then
-		skip "perf record --off-cpu does not work here"
-	fi
+	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
+	start_recording "$TMP/data" -a --off-cpu
 	churn -n 3
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
@@ -293,9 +399,14 @@ run_tests \
 	test_program_that_refers_to_its_map_at_load \
 	test_map_that_is_bound_30_ms_after_the_load \
 	test_map_that_is_bound_300_ms_after_the_load \
+	test_map_that_is_bound_after_the_last_retry \
 	test_map_that_is_bound_while_recording_starts \
 	test_second_map_that_is_bound_after_the_first_was_read \
 	test_programs_that_load_while_recording_starts \
+	test_programs_that_load_while_two_record \
+	test_newer_perf_that_records_at_the_same_time \
+	test_perf_trace_beside_a_newer_perf \
+	test_perf_top_beside_a_newer_perf \
 	test_compressed_file \
 	test_threads \
 	test_overwrite \

@@ -38,7 +38,8 @@ check_no_set()
 
 	symbol=$(symbol_of "$1")
 	grep -q -x -e "$symbol" "$TMP/ksymbols" || fail "no KSYMBOL $symbol"
-	[[ -z $(perfdata entries "$TMP/data" "$symbol") ]] || fail "$symbol has a set"
+	perfdata entries "$TMP/data" "$symbol" >"$TMP/got"
+	[[ ! -s $TMP/got ]] || fail "$symbol has a set: $(cat "$TMP/got")"
 }
 
 test_bpftool_prog_load()
@@ -109,16 +110,22 @@ with_tracefs()
 # It makes programs of its own language, which cannot say what is metadata.
 test_bpftrace()
 {
+	local status=0
+
 	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
+	with_tracefs true || skip "no tracefs can be mounted"
+	with_tracefs test -d /sys/kernel/tracing/events/syscalls/sys_enter_openat ||
+		skip "this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)"
 	start_recording "$TMP/data" -a
 	with_tracefs timeout $((30 * SCALE)) bpftrace -e '
 		tracepoint:syscalls:sys_enter_openat { @ = count(); }
 		interval:ms:300 { exit(); }' >"$TMP/bpftrace" 2>&1 &
-	wait $! || skip "bpftrace does not work here: $(tr -s '\n' ' ' <"$TMP/bpftrace")"
+	wait $! || status=$?
+	((status == 0)) || fail "bpftrace: status $status: $(tr -s '\n' ' ' <"$TMP/bpftrace")"
 	stop_recording
 	perfdata programs "$TMP/data" >"$TMP/programs"
 	grep -e 'sys_enter_open' "$TMP/programs" || fail "no KSYMBOL of bpftrace's program"
-	perfdata records "$TMP/data" >"$TMP/records" || :
+	perfdata records "$TMP/data" >"$TMP/records"
 	if grep -e sys_enter_open "$TMP/records"; then
 		fail "bpftrace's program has a set"
 	fi

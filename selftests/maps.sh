@@ -19,13 +19,6 @@ want_entries()
 	same entries "$TMP/want" "$TMP/got"
 }
 
-want_no_record()
-{
-	if values programs "$TMP/data.script" | grep -e "$1"; then
-		fail "there is a record, and no metadata"
-	fi
-}
-
 test_two_sections_are_both_read()
 {
 	hold two_sections
@@ -39,6 +32,14 @@ test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 	hold_built maps
 	entries_of_held
 	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
+}
+
+# Compilers don't write that, but nothing forbids it.
+test_first_variable_wins_on_equal_names()
+{
+	hold_built twice
+	entries_of_held
+	want_entries first 1 equal 1 last 1
 }
 
 test_programs_that_share_a_map_have_equal_sets()
@@ -63,7 +64,7 @@ test_program_without_metadata_has_no_record()
 	show "$TMP/data"
 	values programs "$TMP/data.script" | grep -e _simple ||
 		fail "no record of the program beside it"
-	want_no_record _none
+	shows_no_record "$(symbol_of 0)"
 }
 
 test_program_without_btf_has_the_metadata_of_its_map()
@@ -78,13 +79,13 @@ test_program_and_map_without_btf_have_no_record()
 	hold_built bare
 	record "$TMP/data"
 	show "$TMP/data"
-	perfdata ksymbols "$TMP/data" | grep -e "$(symbol_of 0)"
-	want_no_record "$(symbol_of 0)"
+	shows_no_record "$(symbol_of 0)"
 }
 
 run_tests \
 	test_two_sections_are_both_read \
 	test_first_map_wins_on_equal_keys_and_only_rodata_counts \
+	test_first_variable_wins_on_equal_names \
 	test_programs_that_share_a_map_have_equal_sets \
 	test_program_without_metadata_has_no_record \
 	test_program_without_btf_has_the_metadata_of_its_map \

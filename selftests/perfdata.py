@@ -15,10 +15,13 @@ opinion that shares no code with perf.
                                     who loaded it (0: it was there before), how often it is
                                     announced, the KSYMBOL names, with "," between them
   perfdata.py types FILE            print the type of each record
+  perfdata.py sizes FILE            print TYPE<TAB>SIZE of each record of a BPF program
   perfdata.py strip FILE NEW        copy a file without its metadata records
-  perfdata.py block FILE            check the block in the header, and print
-                                    ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
-  perfdata.py strip-block FILE NEW  copy a file without that block
+  perfdata.py block FILE            check the blocks in the header, or at the end of a pipe, and
+                                    print ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
+  perfdata.py without FILE          the same of blocks, ID<TAB>NAME of each program that has none
+  perfdata.py blocks FILE           print OFFSET<TAB>SIZE of each block
+  perfdata.py strip-block FILE NEW  copy a file without its blocks
   perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each
                                     feature by its number, 25 without the block
   perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
@@ -31,7 +34,7 @@ import struct
 import sys
 
 SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
-HEADER_ATTR, TRACING_DATA, AUXTRACE, METADATA = 64, 66, 71, 84
+HEADER_ATTR, TRACING_DATA, AUXTRACE, FEATURE, METADATA = 64, 66, 71, 80, 84
 KSYMBOL_BPF = 1
 KSYMBOL_UNREGISTER = 1
 PROG_LOAD, PROG_UNLOAD = 1, 2
@@ -123,12 +126,21 @@ class PerfData:
             if found and not found[1]:
                 yield found[0]
 
-    def origin(self, at, size):
+    def sample_id(self, at, kind, size):
+        """
+        Where it is: at the end, which header.size can be behind in these two, if
+        another session listens.
+        """
+        if kind == KSYMBOL:
+            return at + 24 + (self.bytes.index(b"\0", at + 24) - (at + 24)) // 8 * 8 + 8
+        return at + 24 if kind == BPF_EVENT else at + size - self.id_hdr_size()
+
+    def origin(self, at, kind, size):
         """The time and the (pid, tid) of a record that is no sample"""
         sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
         if not flags & SAMPLE_ID_ALL or sample_type & 6 != 6:
             raise Bad("the records have no TID and TIME")
-        pid, tid, time = struct.unpack_from("=IIQ", self.bytes, at + size - self.id_hdr_size())
+        pid, tid, time = struct.unpack_from("=IIQ", self.bytes, self.sample_id(at, kind, size))
         return time, (pid, tid)
 
     def programs(self):
@@ -139,7 +151,7 @@ class PerfData:
         records = []
         for n, (at, kind, size) in enumerate(self.records):
             if kind in (KSYMBOL, BPF_EVENT):
-                time, who = self.origin(at, size)
+                time, who = self.origin(at, kind, size)
                 records.append((time, n, who, at, kind, size))
         functions, programs = {}, {}
         for _, _, who, at, kind, size in sorted(records):
@@ -164,6 +176,32 @@ class PerfData:
         places = [self.end + 16 * i for i in range(len(numbers))]
         return {number: (at, *struct.unpack_from("=2Q", self.bytes, at))
                 for number, at in zip(numbers, places)}
+
+    def block_events(self):
+        """(offset, size) of each event of a pipe, or of a file made of one, that has blocks."""
+        for at, kind, size in self.records:
+            if kind != FEATURE or size <= 20:
+                continue
+            number, count = struct.unpack_from("=QI", self.bytes, at + 8)
+            if number == HEADER_BPF_PROG_INFO and not count:
+                yield at, size
+
+    def blocks(self):
+        """(offset, size) of each block."""
+        places = [(at + 20, size - 20) for at, size in self.block_events()]
+        if self.block_place()[1]:
+            places.append(self.block_place())
+        for at, size in places:
+            end = at + size
+            while end - at >= BLOCK_HEAD_SIZE:
+                (length,) = struct.unpack_from("=I", self.bytes, at + 12)
+                if length > end - at - BLOCK_HEAD_SIZE:
+                    raise Bad(f"offset {at:#x}: the block has length {length}, but "
+                              f"{end - at - BLOCK_HEAD_SIZE} bytes follow")
+                yield at, BLOCK_HEAD_SIZE + length
+                at += BLOCK_HEAD_SIZE + length
+            if self.bytes[at:end].strip(b"\0") or end - at >= 8:
+                raise Bad(f"offset {at:#x}: {end - at} bytes after the last block")
 
     def block_place(self):
         """(offset, size) of what follows the entries of BPF_PROG_INFO."""
@@ -295,78 +333,103 @@ def strip(data, path):
 
 
 class Block:
-    """The metadata in the header: progs is [(id, set, name)], sets is [[(key, value)]]."""
+    """One block: progs is [(id, set, name)], sets is [[(key, value)]]."""
 
     def __init__(self, data, place, size):
         magic, version, length = struct.unpack_from("=8s2I", data, place)
         if (magic, version) != (BLOCK_MAGIC, BLOCK_VERSION):
             raise Bad(f"the block has magic {magic!r} and version {version}")
-        if BLOCK_HEAD_SIZE + length != size:
-            raise Bad(f"the block has length {length}, but {size - BLOCK_HEAD_SIZE} bytes follow")
         self.at, self.end = place + BLOCK_HEAD_SIZE, place + size
         self.data = data[:self.end]
-        nr_progs, nr_sets, nr_entries, strings_size = self.take("4I")
-        progs = [self.take("3I") for _ in range(nr_progs)]
-        sizes = [self.take("I")[0] for _ in range(nr_sets)]
-        entries = [self.take("2I") for _ in range(nr_entries)]
-        if self.at + strings_size != self.end:
-            raise Bad(f"the block has {self.end - self.at} bytes of strings, not {strings_size}")
-        if sum(sizes) != nr_entries:
-            raise Bad(f"the sets of the block have {sum(sizes)} entries, not {nr_entries}")
-        pairs = iter([(self.string("key", key), self.string("value", value))
-                      for key, value in entries])
-        self.sets = [[next(pairs) for _ in range(size)] for size in sizes]
-        self.progs = [(prog, nr_set, self.string("name", name)) for prog, nr_set, name in progs]
-        self.check()
+        self.sets = [self.set() for _ in range(self.number(4))]
+        self.names = [self.string("name") for _ in range(self.number(2))]
+        progs = [self.take("3I") for _ in range(self.number(12))]
+        if self.at != self.end:
+            raise Bad(f"the block has {self.end - self.at} bytes after its programs")
+        if any(name >= len(self.names) for _, _, name in progs):
+            raise Bad("a program of the block has an unknown name")
+        self.progs = [(prog, nr_set, self.names[name]) for prog, nr_set, name in progs]
+        self.check({name for _, _, name in progs})
 
     def take(self, form):
         fields = struct.unpack_from("=" + form, self.data, self.at)
         self.at += struct.calcsize("=" + form)
         return fields
 
-    def string(self, what, offset):
-        if self.at + offset >= self.end:
-            raise Bad(f"a {what} of the block is behind its strings, at {offset}")
-        check_field(f"offset {self.at + offset:#x}: a {what}", self.text(offset) + b"\0")
-        return self.text(offset).decode("utf-8")
+    def number(self, min_size):
+        (number,) = self.take("I")
+        if number * min_size > self.end - self.at:
+            raise Bad(f"offset {self.at:#x}: there is no room for {number} of them")
+        return number
 
-    def text(self, offset):
-        text, nul, _ = self.data[self.at + offset:self.end].partition(b"\0")
-        if not nul:
-            raise Bad("the block does not end with a NUL")
-        return text
+    def set(self):
+        return [(self.string("key"), self.string("value")) for _ in range(self.number(4))]
 
-    def check(self):
+    def string(self, what):
+        at, nul = self.at, self.data.find(b"\0", self.at)
+        if nul < 0:
+            raise Bad(f"offset {at:#x}: a {what} of the block does not end")
+        self.at = nul + 1
+        check_field(f"offset {at:#x}: a {what}", self.data[at:self.at])
+        return self.data[at:nul].decode("utf-8")
+
+    def check(self, names):
         ids = [prog for prog, _, _ in self.progs]
         if not ids:
             raise Bad("the block has no program")
         if ids != sorted(set(ids)):
             raise Bad("the ids of the block are not in ascending order, each once")
-        if not all(self.sets):
-            raise Bad("the block has an empty set")
         if len(set(map(tuple, self.sets))) != len(self.sets):
             raise Bad("the block has a set twice")
         if {nr_set for _, nr_set, _ in self.progs} != set(range(len(self.sets))):
             raise Bad("the sets of the block are not those of its programs")
+        if names != set(range(len(self.names))) or len(set(self.names)) != len(self.names):
+            raise Bad("the names of the block are not those of its programs, each once")
+
+
+def check_blocks(data):
+    """The blocks; those of a pipe are its last events."""
+    events = [at for at, _ in data.block_events()]
+    if data.is_pipe and events != [at for at, _, _ in data.records][-len(events):][:len(events)]:
+        raise Bad("the blocks are not the last events of the pipe")
+    return [Block(data.bytes, at, size) for at, size in data.blocks()]
 
 
 def print_block(data):
-    place, size = data.block_place()
-    if not size:
-        return
-    block = Block(data.bytes, place, size)
-    for prog, nr_set, name in block.progs:
-        for key, value in block.sets[nr_set]:
-            print(f"{prog}\t{name}\t{nr_set}\t{key}\t{value}")
+    sets, names = {}, {}
+    for nr, block in enumerate(check_blocks(data)):
+        for prog, nr_set, name in block.progs:
+            if names.setdefault(prog, name) != name:
+                raise Bad(f"program {prog} has two names")
+            for key, value in block.sets[nr_set]:
+                if key in sets.setdefault(prog, {}):
+                    raise Bad(f"program {prog} has the key {key} in two blocks")
+                sets[prog][key] = (f"{nr}.{nr_set}" if nr else nr_set, value)
+    for prog, entries in sets.items():
+        for key, (nr_set, value) in entries.items():
+            print(f"{prog}\t{names[prog]}\t{nr_set}\t{key}\t{value}")
+
+
+def print_without(data):
+    for block in check_blocks(data):
+        for prog, nr_set, name in block.progs:
+            if not block.sets[nr_set]:
+                print(f"{prog}\t{name}")
 
 
 def strip_block(data, path):
-    """Copy all, but end the section of BPF_PROG_INFO where its entries end."""
+    """
+    Copy all, but end the section of BPF_PROG_INFO where its entries end, and leave out
+    the events with blocks of a pipe.
+    """
     _, size = data.block_place()
     copy = bytearray(data.bytes)
     if size:
         at, _, section = data.features()[HEADER_BPF_PROG_INFO]
         struct.pack_into("=Q", copy, at + 8, section - size)
+    if data.is_pipe:
+        for at, size in reversed(list(data.block_events())):
+            del copy[at:at + size]
     with open(path, "wb") as file:
         file.write(copy)
 
@@ -387,7 +450,7 @@ class Events:
         self.type = types[0]
         if any((self.type ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
             raise Bad("the events of the file have different sample ids")
-        self.bytes = data.bytes
+        self.bytes, self.data = data.bytes, data
         # By time; what perf record made up has none, and comes first.
         self.sorted = sorted((record for record in data.records
                               if record[1] in (SAMPLE, KSYMBOL, BPF_EVENT)), key=self.time)
@@ -404,9 +467,9 @@ class Events:
         at, kind, size = record
         if kind == SAMPLE:
             return self.sample(at, 2)
-        # Behind TIME in other records: ID STREAM_ID CPU IDENTIFIER
-        behind = sum(self.type >> bit & 1 for bit in (6, 9, 7, 16))
-        return struct.unpack_from("=Q", self.bytes, at + size - 8 * behind - 8)[0]
+        # In front of TIME in other records: TID
+        return struct.unpack_from("=Q", self.bytes, self.data.sample_id(at, kind, size) +
+                                  8 * (self.type >> 1 & 1))[0]
 
 
 def costs(data):
@@ -481,9 +544,13 @@ COMMANDS = {
     "all-entries": (print_all_entries, 0),
     "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
     "programs": (print_programs, 0),
+    "sizes": (lambda data: print(*(f"{kind}\t{size}" for _, kind, size in data.records
+                                   if kind in (KSYMBOL, BPF_EVENT)), sep="\n"), 0),
     "types": (lambda data: print(*(kind for _, kind, _ in data.records), sep="\n"), 0),
     "strip": (strip, 1),
     "block": (print_block, 0),
+    "without": (print_without, 0),
+    "blocks": (lambda data: [print(*place, sep="\t") for place in data.blocks()], 0),
     "strip-block": (strip_block, 1),
     "sections": (print_sections, 0),
     "costs": (print_costs, 0),

@@ -21,22 +21,22 @@ import os
 import struct
 import sys
 
-KERNEL = 1
-SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
-HEADER_ATTR, HEADER_FEATURE, METADATA = 64, 80, 84
+KERNEL, MMAP_BUILD_ID = 1, 1 << 14
+SAMPLE, MMAP2, KSYMBOL, BPF_EVENT, TEXT_POKE = 9, 10, 17, 18, 20
+HEADER_ATTR, AUXTRACE, HEADER_FEATURE, METADATA = 64, 71, 80, 84
 HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
 LAST_FEATURE = 32
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
 ATTR_SIZE = 136
-IP, TID, TIME, PERIOD = 1, 2, 4, 256
-SAMPLE_ID_ALL = 18
+IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
+CONTEXT_KERNEL = (1 << 64) - 128
+SAMPLE_ID_ALL, BUILD_ID = 18, 34        # bits
 JITED_KSYMS, JITED_FUNC_LENS, PROG_TAGS = 1 << 3, 1 << 4, 1 << 8
 
 ALPHA = (7, "0011223344556677", "alpha", 0xffffffffc0001000,
          [(b"version", b'"1.2.3"'), (b"answer", b"42")])
 BETA = (9, "8899aabbccddeeff", "beta", 0xffffffffc0002000, [(b"version", b'"2.0"')])
-STRINGS = b"alpha\0beta\0version\0" + b'"1.2.3"\0' + b"answer\0" + b"42\0" + b'"2.0"\0'
 
 
 class File:
@@ -52,7 +52,18 @@ class File:
         self.section_size = None        # of the feature with the block
         self.features = {}              # more of them: bytes by number
         self.moved = None               # (feature, offset) in the table of sections
+        self.last_feature = LAST_FEATURE
+        # Of each event, cpu-clock and task-clock: its id and what its samples and sample
+        # ids have besides. Samples are the first one's, other records the last one's. If
+        # there are two, all must have an IDENTIFIER.
+        self.events = [(1, 0)]
+        self.attr_bits = (SAMPLE_ID_ALL,)
+        self.attr_size = ATTR_SIZE
+        self.stale = b""                # behind the sample id of what the kernel tells of programs
         self.odd_offset = 0
+        self.chain = None               # of each sample behind its address, if any
+        self.with_records = True
+        self.nr_samples = 2             # of each program
 
     # numbers, in the order of the machine
 
@@ -79,22 +90,46 @@ class File:
         return self.pack("IHH", kind, misc, 8 + len(body) if size is None else size) + body
 
     def sample_id(self):
+        number, more = self.events[-1]
         self.time += 1
-        return self.u32(0, 0) + self.u64(self.time)
+        if SAMPLE_ID_ALL not in self.attr_bits:
+            return b""
+        return self.u32(0, 0) + self.u64(self.time) + (self.u32(0, 0) if more & CPU else b"") + \
+            (self.u64(number) if more & IDENTIFIER else b"")
 
     def sample(self, ip):
+        number, more = self.events[0]
         self.time += 1
-        return self.record(SAMPLE, self.u64(ip) + self.u32(0, 0) + self.u64(self.time, 1), KERNEL)
+        body = (self.u64(number) if more & IDENTIFIER else b"") + self.u64(ip) + self.u32(0, 0)
+        body += self.u64(self.time) + (self.u32(0, 0) if more & CPU else b"") + self.u64(1)
+        if self.chain is not None:
+            chain = [CONTEXT_KERNEL, ip, *self.chain]
+            body += self.u64(len(chain), *chain)
+        return self.record(SAMPLE, body, KERNEL)
 
     def ksymbol(self, prog):
         name = ksym_name(prog)
         name = name.ljust((len(name) // 8 + 1) * 8, b"\0")
         return self.record(KSYMBOL, self.u64(prog[3]) + self.pack("IHH", 0x100, 1, 0) + name +
-                           self.sample_id(), KERNEL)
+                           self.sample_id() + self.stale, KERNEL)
 
     def bpf_event(self, prog):
         return self.record(BPF_EVENT, self.pack("HHI", 1, 0, prog[0]) + bytes.fromhex(prog[1]) +
-                           self.sample_id(), KERNEL)
+                           self.sample_id() + self.stale, KERNEL)
+
+    def text_poke(self, addr, old, new):
+        body = self.u64(addr) + self.pack("HH", len(old), len(new)) + old + new
+        body = body.ljust((len(body) + 7) // 8 * 8, b"\0")
+        return self.record(TEXT_POKE, body + self.sample_id() + self.stale, KERNEL)
+
+    def mmap2(self, name, inode, misc=0, size=None):
+        """inode: the 24 bytes that tell it, by its numbers or a build ID"""
+        name = name.ljust((len(name) // 8 + 1) * 8, b"\0")
+        return self.record(MMAP2, self.u32(1, 1) + self.u64(0x400000, 0x1000, 0) + inode +
+                           self.u32(5, 2) + name + self.sample_id(), misc, size)
+
+    def inode(self, major, minor, number, generation):
+        return self.u32(major, minor) + self.u64(number, generation)
 
     def metadata(self, prog, entries=None, name=None, nr=None, size=None, tail=bytes(16)):
         if entries is None:
@@ -108,9 +143,11 @@ class File:
             body = body[:size - 8].ljust(size - 8, b"\0")
         return self.record(METADATA, body)
 
-    def attr(self):
-        head = self.u32(1, ATTR_SIZE) + self.u64(0, 1, IP | TID | TIME | PERIOD, 0)
-        return (head + self.bits(SAMPLE_ID_ALL)).ljust(ATTR_SIZE, b"\0")
+    def attr(self, n=0):
+        kind = IP | TID | TIME | PERIOD | self.events[n][1]
+        head = self.u32(1, self.attr_size)
+        head += self.u64(n, 1, kind if self.chain is None else kind | CALLCHAIN, 0)
+        return (head + self.bits(*self.attr_bits)).ljust(self.attr_size, b"\0")
 
     # features
 
@@ -129,22 +166,18 @@ class File:
         data = self.u64(prog[3]) + self.u32(0x100, 0) + tag
         return self.u32(info_len, data_len) + self.u64(arrays) + info + data
 
-    def make_block(self, progs=None, sets=None, entries=None, strings=None, magic=b"BPFMETA\0",
-                   version=1, length=None, counts=None):
-        """Programs are (id, set, name), entries (key, value), by default by their texts."""
-        def at(text):
-            return (strings or STRINGS).index(text + b"\0")
-
-        if progs is None:
-            progs = [(7, 0, at(b"alpha")), (9, 1, at(b"beta"))]
-        sets = [2, 1] if sets is None else sets
-        if entries is None:
-            entries = [(at(key), at(value)) for prog in (ALPHA, BETA) for key, value in prog[4]]
-        strings = STRINGS if strings is None else strings
-        data = self.u32(*(counts or (len(progs), len(sets), len(entries), len(strings))))
-        for numbers in progs + [tuple(sets)] + entries:
-            data += self.u32(*numbers)
-        data += strings
+    def make_block(self, progs=((7, 0, 0), (9, 1, 1)), sets=(ALPHA[4], BETA[4]),
+                   names=(b"alpha", b"beta"), magic=b"BPFMETA\0", version=1, length=None,
+                   nr_sets=None, nr_names=None, nr_progs=None, nr_entries=None, end=b""):
+        """Programs are (id, set, name); nr_... is what the block says, nr_entries of each set."""
+        data = self.u32(len(sets) if nr_sets is None else nr_sets)
+        for entries in sets:
+            data += self.u32(len(entries) if nr_entries is None else nr_entries)
+            data += b"".join(key + b"\0" + value + b"\0" for key, value in entries)
+        data += self.u32(len(names) if nr_names is None else nr_names)
+        data += b"".join(name + b"\0" for name in names)
+        data += self.u32(len(progs) if nr_progs is None else nr_progs)
+        data += b"".join(self.u32(*numbers) for numbers in progs) + end
         return magic + self.u32(version, len(data) if length is None else length) + data
 
     def feature_bytes(self):
@@ -159,31 +192,41 @@ class File:
         out = self.first
         for prog in (ALPHA, BETA):
             out += self.ksymbol(prog) + self.bpf_event(prog)
-        out += self.sample(ALPHA[3] + 16) * 2
+        out += b"".join(self.sample(ALPHA[3] + 16) for _ in range(self.nr_samples))
         self.odd_offset = len(out) if self.odd else 0
         if self.late:
             out += self.ksymbol(self.late)
-        out += self.odd + self.sample(BETA[3] + 16) * 2
-        return out + self.metadata(ALPHA) + self.metadata(BETA)
+        out += self.odd
+        out += b"".join(self.sample(BETA[3] + 16) for _ in range(self.nr_samples))
+        return out + (self.metadata(ALPHA) + self.metadata(BETA) if self.with_records else b"")
 
     def magic(self):
         return b"2ELIFREP" if self.big else b"PERFILE2"
 
     def write_pipe(self):
         out = self.magic() + self.u64(16) + self.first
-        out += self.record(HEADER_ATTR, self.attr() + self.u64(1))
+        for n, (number, _) in enumerate(self.events):
+            out += self.record(HEADER_ATTR, self.attr(n) + self.u64(number))
         for number, data in self.feature_bytes().items():
             out += self.record(HEADER_FEATURE, self.u64(number) + data)
-        out += self.record(HEADER_FEATURE, self.u64(LAST_FEATURE))
+        out += self.record(HEADER_FEATURE, self.u64(self.last_feature))
         self.first = b""
-        return out + self.records()
+        return out + self.records() + self.block_event()
+
+    def block_event(self):
+        """The last event of a pipe."""
+        data = self.u64(PROG_INFO) + self.u32(0) + self.block
+        data += bytes(-len(data) % 8)
+        return self.record(HEADER_FEATURE, data) if 8 + len(data) < 1 << 16 else b""
 
     def write_file(self):
-        attrs = self.attr() + self.u64(104, 8)
+        ids = self.u64(*(number for number, _ in self.events))
+        attrs = b"".join(self.attr(n) + self.u64(104 + 8 * n, 8) for n in range(len(self.events)))
         records, features = self.records(), self.feature_bytes()
-        begin = 104 + 8 + len(attrs)
+        begin = 104 + len(ids) + len(attrs)
         self.odd_offset += begin
-        head = self.magic() + self.u64(104, len(attrs), 112, len(attrs), begin, len(records), 0, 0)
+        head = self.magic() + self.u64(104, self.attr_size + 16, 104 + len(ids), len(attrs),
+                                       begin, len(records), 0, 0)
         head += self.u64(*(sum(1 << bit % 64 for bit in features if bit // 64 == word)
                            for word in range(4)))
         table, body, at = b"", b"", begin + len(records) + 16 * len(features)
@@ -196,7 +239,7 @@ class File:
                 where = self.moved[1]
             table += self.u64(where, length)
             body += data
-        return head + self.u64(1) + attrs + records + table + body
+        return head + ids + attrs + records + table + body
 
     def bytes(self):
         return self.write_pipe() if self.pipe else self.write_file()
@@ -240,25 +283,26 @@ def block(**options):
     return change
 
 
-def grown_block(sets, nr_progs, nr_entries, text):
-    """Many programs with one set of entries that all have the same long text."""
+def two_blocks(**options):
     def change(file):
-        strings = b"a\0" + text * b"x" + b"\0"
-        file.block = file.make_block(progs=[(i + 1, 0, 0) for i in range(nr_progs)], sets=sets,
-                                     entries=[(0, 2)] * nr_entries, strings=strings)
+        file.block += file.make_block(**options)
     return change
+
+
+def grown_block(nr_progs, nr_entries, text):
+    """Many programs with the same large set"""
+    return block(progs=[(i + 1, 0, 0) for i in range(nr_progs)], names=[b"a"],
+                 sets=[[(b"%d" % i, text * b"x") for i in range(nr_entries)]])
 
 
 def long_names(name):
     """One is a byte longer: wherever they are cut, one of them has a character there."""
-    return block(strings=STRINGS + name + b"\0x" + name + b"\0",
-                 progs=[(7, 0, len(STRINGS)), (9, 1, len(STRINGS + name) + 1)])
+    return block(names=[name, b"x" + name])
 
 
 def long_value(value):
-    """One set has it behind 20 bytes, the other behind 9."""
-    return block(strings=STRINGS + value + b"\0",
-                 entries=[(11, len(STRINGS)), (27, 34), (11, len(STRINGS))])
+    """One set has it after 20 bytes, the other after 9."""
+    return block(sets=[[(b"answer", b"42"), (b"version", value)], [(b"version", value)]])
 
 
 def section(size):
@@ -341,34 +385,32 @@ CASES = {
     "block-version": block(version=2),
     "block-length-of-nothing": block(length=0),
     "block-length-short": block(length=64),
+    "block-length-rest": block(end=bytes(8)),
     "block-length-long": block(length=1 << 20),
     "block-length-huge": section(1 << 40),
     "block-section-short": section(500),
-    "block-counts-one-more": block(counts=(3, 2, 3, 43)),
-    "block-counts-huge": block(counts=(0xffffffff,) * 4),
-    "block-counts-wrap": block(counts=(0x40000000, 0, 0, 99)),
-    "block-sets-less": block(sets=[1, 1]),
-    "block-sets-more": block(sets=[2, 2]),
-    "block-sets-wrap": block(sets=[0xffffffff, 4]),
-    "block-set-empty": block(sets=[3, 0]),
+    "block-sets-huge": block(nr_sets=0xffffffff),
+    "block-entries-huge": block(nr_entries=0x55555556),
+    "block-names-huge": block(nr_names=0xffffffff),
+    "block-programs-huge": block(nr_progs=0x15555556),
+    "block-programs-more": block(nr_progs=3),
     "block-set-unknown": block(progs=[(7, 0, 0), (9, 2, 0)]),
-    "block-ids-order": block(progs=[(9, 1, 6), (7, 0, 0)]),
-    "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 6)]),
-    "block-name-outside": block(progs=[(7, 0, 0), (9, 1, 43)]),
-    "block-name-long": block(strings=STRINGS + 512 * b"x" + b"\0",
-                             progs=[(7, 0, 0), (9, 1, len(STRINGS))]),
-    "block-key-outside": block(entries=[(11, 19), (0xffffffff, 34), (11, 37)]),
-    "block-value-outside": block(entries=[(11, 19), (27, 43), (11, 37)]),
-    "block-key-empty": block(entries=[(11, 19), (5, 34), (11, 37)]),
-    "block-no-nul": block(strings=b"alpha\0beta\0version\0" b'"1.2.3"\0answer\00042\0"2.0"\0x'),
-    "block-no-strings": block(progs=[(7, 0, 0)], sets=[1], entries=[(0, 0)], strings=b""),
-    "block-too-much-text": grown_block([1 << 12], 1 << 10, 1 << 12, 1 << 9),
-    "block-of-no-programs": block(progs=[], sets=[], entries=[], strings=b""),
-    "block-key-twice": block(entries=[(11, 19), (11, 34), (11, 37)]),
-    "block-inside-string": block(progs=[(7, 0, 1), (9, 1, 6)]),
-    "block-controls": block(strings=b"alph\x07\0beta\0v\x9b\xc2\x9b\x1b\x7f\n\0"
-                                    b'"\x1b[1m"\0answer\00042\0"2.0"\0',
-                            progs=[(7, 0, 0), (9, 1, 6)], entries=[(11, 19), (26, 33), (11, 36)]),
+    "block-name-unknown": block(progs=[(7, 0, 0), (9, 1, 2)]),
+    "block-name-long": block(names=[b"alpha", 512 * b"x"]),
+    "block-ids-order": block(progs=[(9, 1, 1), (7, 0, 0)]),
+    "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 1)]),
+    "block-key-empty": block(sets=[ALPHA[4], [(b"", b"1")]]),
+    "block-key-twice": block(sets=[ALPHA[4], [(b"version", b"1"), (b"version", b"2")]]),
+    "block-no-nul": block(names=[], nr_names=2, progs=[], nr_progs=0x61616161),
+    "block-too-much-text": grown_block(1 << 10, 1 << 12, 1 << 9),
+    "block-of-no-programs": block(progs=[], sets=[], names=[]),
+    "block-set-empty": block(sets=[ALPHA[4], []]),
+    "block-continued": two_blocks(progs=[(9, 0, 0)], sets=[[(b"more", b"3")]], names=[b"beta"]),
+    "block-repeated": two_blocks(),
+    "block-second-bad": two_blocks(progs=[(11, 1, 0)], sets=[[(b"bad", b"3")]], names=[b"gamma"]),
+    "block-controls": block(names=[b"alph\x07", b"beta"],
+                            sets=[[(b"v\x9b\xc2\x9b\x1b\x7f\n", b'"\x1b[1m"'), (b"answer", b"42")],
+                                  BETA[4]]),
     "block-name-cut": long_names(10 * b"\a" + 240 * "é".encode()),
     "block-set-cut": long_value(b'"' + 2100 * "é".encode() + b'"'),
     "block-overlaps-section": overlap,

@@ -32,15 +32,36 @@ test_no_bpf_event_writes_no_record()
 {
 	hold simple
 	record "$TMP/data" --no-bpf-event
-	perfdata types "$TMP/data" >"$TMP/types"
-	grep -q -x 9 "$TMP/types" || fail "no sample in the file"
-	if grep -x 84 "$TMP/types"; then
-		fail "there are records"
-	fi
+	want_no_records "$TMP/data"
 	show "$TMP/data"
-	if values programs "$TMP/data.script" | grep .; then
-		fail "perf script shows records"
-	fi
+	grep -q ' cpu-clock' "$TMP/data.script" || fail "perf script shows no sample"
+	values programs "$TMP/data.script" >"$TMP/programs"
+	[[ ! -s $TMP/programs ]] || fail "perf script shows records of $(cat "$TMP/programs")"
+}
+
+# $1 records with the name of held program $2
+expect_records_of()
+{
+	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
+	(($(grep -c -x -e "$(symbol_of "$2")" "$TMP/names" || true) == $1)) ||
+		fail "not $1 records of ${HELD_NAMES[$2]}: $(sort "$TMP/names" | uniq -c)"
+}
+
+test_equal_sets_under_one_name_are_written_once()
+{
+	hold -n 10 simple keys_1000
+	record "$TMP/data"
+	expect_records_of 1 0
+	# One set in several records, of 202 or 203 entries
+	expect_records_of 5 10
+	perfdata check "$TMP/data"
+}
+
+test_different_sets_under_one_name_are_all_written()
+{
+	hold_command "$OUTPUT/hold" -d -n 10 bench_1_1_4_0.bpf.o
+	record "$TMP/data"
+	expect_records_of 10 0
 }
 
 test_sample_filter_of_perf_carries_perf_version()
@@ -67,9 +88,7 @@ test_records_do_not_change_default_output()
 	record "$TMP/data"
 	perfdata check "$TMP/data"
 	perfdata strip "$TMP/data" "$TMP/stripped"
-	if perfdata types "$TMP/stripped" | grep -x 84; then
-		fail "the copy has records"
-	fi
+	want_no_records "$TMP/stripped"
 	mkdir "$TMP/with" "$TMP/without"
 	mv "$TMP/data" "$TMP/with/perf.data"
 	mv "$TMP/stripped" "$TMP/without/perf.data"
@@ -151,6 +170,8 @@ test_unprivileged_recording_prints_what_unpatched_perf_prints()
 
 run_tests \
 	test_no_bpf_event_writes_no_record \
+	test_equal_sets_under_one_name_are_written_once \
+	test_different_sets_under_one_name_are_all_written \
 	test_sample_filter_of_perf_carries_perf_version \
 	test_records_do_not_change_default_output \
 	test_unpatched_perf_prints_the_same_without_records \

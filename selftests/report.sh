@@ -62,13 +62,19 @@ sets_by_program()
 }
 
 # SET<TAB>PERIOD, as -s bpf_metadata has it; the sets are from the block of file
-# $1, and may be those of another file $3.
+# $1, and may be those of another file $3. What is in the block without any of the keys
+# has none, what is not there is unknown.
 costs_by_set()
 {
 	sets_by_program "$1" "${2:-}" >"$TMP/sets"
-	perfdata costs "${3:-$1}" | awk -F '\t' 'NR == FNR { set[$1] = $2; next }
+	perfdata block "$1" >"$TMP/block"
+	perfdata without "$1" | cut -f 1 | cat - <(cut -f 1 "$TMP/block") >"$TMP/looked-at"
+	perfdata costs "${3:-$1}" | awk -F '\t' '
+		FILENAME == ARGV[1] { set[$1] = $2; next }
+		FILENAME == ARGV[2] { none[$1]; next }
 		$1 == "N/A" { print $1 "\t" $4; next }
-		{ print ($1 in set ? set[$1] : "(none)") "\t" $4 }' "$TMP/sets" - | sum_up
+		{ print ($1 in set ? set[$1] : $1 in none ? "(none)" : "(unknown)") "\t" $4 }' \
+		"$TMP/sets" "$TMP/looked-at" - | sum_up
 }
 
 # A row of its own for each of the held programs with these indices
@@ -125,7 +131,8 @@ test_programs_with_equal_sets_fold_together()
 {
 	recorded
 	costs_by_set "$TMP/all" >"$TMP/want"
-	cut -f 1 "$TMP/want" | sort >"$TMP/names"
+	# Programs of others may have sets, too.
+	cut -f 1 "$TMP/want" | grep -x -e '(none)' -e "$NOT_BPF" -e 'owner="tests", version=.*' | sort >"$TMP/names"
 	printf '%s\n' '(none)' "$NOT_BPF" 'owner="tests", version="1.0"' 'owner="tests", version="2.0"' |
 		sort >"$TMP/want-names"
 	same "sets" "$TMP/want-names" "$TMP/names"
@@ -298,49 +305,189 @@ want_rows()
 	done
 }
 
+# Those of the sets that only the tests have
+rows_of_tests()
+{
+	grep -e '^owner="tests", ' -e '^answer=42, '
+}
+
 # Of any writer: with records, with the block, with both, or a pipe.
 test_files_of_any_writer_read_the_same()
 {
-	hold busy_v1 busy_v2
-	spend 0 20000 1 40000
+	hold busy_v2 simple none
+	spend 0 20000 1 400000 2 400000
 	record "$TMP/both"
 	record - >"$TMP/writer-pipe"
 	perfdata strip "$TMP/both" "$TMP/writer-block"
 	perfdata strip-block "$TMP/both" "$TMP/writer-records"
 	costs_by_program "$TMP/both" >"$TMP/want-prog"
 	costs_by_set "$TMP/both" >"$TMP/want-set"
-	want_rows both writer-block writer-records
+	grep -q '^(none)' "$TMP/want-set" || fail "no sample in a program without metadata"
+	want_rows both writer-block
+	# Nobody says of a program without records that it was looked at.
+	sed 's/^(none)/(unknown)/' "$TMP/want-set" | sum_up >"$TMP/want-records"
+	mv "$TMP/want-records" "$TMP/want-set"
+	want_rows writer-records
 
-	# A pipe is a recording of its own, of programs with the same ids and sets.
+	# A pipe is a recording of its own, of programs with the same ids and sets. Nothing
+	# tells the sets of other programs that run only then.
 	costs_by_program "$TMP/writer-pipe" >"$TMP/want"
 	rows -s bpf_prog -F period,bpf_prog -i - <"$TMP/writer-pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"
-	costs_by_set "$TMP/both" "" "$TMP/writer-pipe" >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/writer-pipe" >"$TMP/got"
+	costs_by_set "$TMP/both" "" "$TMP/writer-pipe" | rows_of_tests >"$TMP/want"
+	(($(wc -l <"$TMP/want") == 2)) || fail "not two versions in the pipe: $(cat "$TMP/want")"
+	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/writer-pipe" | rows_of_tests >"$TMP/got"
 	same "sets in a pipe" "$TMP/want" "$TMP/got"
 }
 
-# Three sets for four programs of one name, none for the last: the names in the
-# records don't tell whose they are, the ids in the block do.
+# Four programs of one name, of which three have sets: the names in the records don't
+# tell whose they are, the ids in the block do.
 test_what_records_do_not_tell_is_ambiguous()
 {
 	native_only "it reads the file of another test"
 	recorded
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
 	same "programs without the block" "$TMP/costs" "$TMP/got"
-	sed 's/^[0-9]* busy\t/(ambiguous)\t/; s/^[0-9].*\t/(none)\t/' "$TMP/costs" | sum_up >"$TMP/want"
+	sed 's/^[0-9]* busy\t/(ambiguous)\t/; s/^[0-9].*\t/(unknown)\t/' "$TMP/costs" | sum_up >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/got"
 	same "sets without the block" "$TMP/want" "$TMP/got"
 	costs_by_set "$TMP/all" >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/block-only" >"$TMP/got"
 	same "sets of the block" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/pipe" >"$TMP/got"
+	costs_by_set "$TMP/all" '' "$TMP/pipe" >"$TMP/want"
+	same "sets of the pipe" "$TMP/want" "$TMP/got"
+}
+
+# A file that is made up; what changes "file" is read from standard input.
+made_up()
+{
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File()'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS python3 "$TMP/made-up.py" "$TMP/made-up"
+}
+
+# Without the other builds there is one program of the name, and it need not be the
+# one that had the set: but as many sets as programs, and all equal, is enough.
+test_names_decide_only_what_they_can()
+{
+	made_up <<-'END'
+		# Two programs of one name, and a set.
+		twin = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
+		perfgen.BETA = twin
+		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(twin)]
+		file.block = b""
+		file.with_records = False
+		file.odd = file.metadata(perfgen.ALPHA)
+	END
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf '(ambiguous)\t4\n' >"$TMP/want"
+	same "one set for two programs" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
+	[[ -z $(perfdata blocks "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
+
+	sed -i 's/file.odd = .*/& * 2/' "$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS python3 "$TMP/made-up.py" "$TMP/made-up"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf 'answer=42, version="1.2.3"\t4\n' >"$TMP/want"
+	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
+}
+
+# Programs with the same set are one row: in a call chain of two they count once.
+test_children_of_a_row_count_each_sample_once()
+{
+	local sets
+
+	for sets in 'perfgen.ALPHA[4]' '[]'; do
+		made_up <<-END
+			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
+			file.block = file.make_block(progs=[(7, 0, 0), (9, 0, 1)], sets=[$sets])
+		END
+		"$PBM_PERF" report --stdio --children -g none -t '|' -s bpf_metadata \
+			-F overhead_children,overhead,bpf_metadata -i "$TMP/made-up" >"$TMP/report"
+		awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+		echo '100.00%' >"$TMP/want"
+		same "children of set $sets" "$TMP/want" "$TMP/got"
+	done
+	# One row for each of the programs, which all samples have in their chains
+	"$PBM_PERF" report --stdio --children -g none -t '|' -s bpf_prog \
+		-F overhead_children,overhead,bpf_prog -i "$TMP/made-up" >"$TMP/report"
+	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	printf '100.00%%\n100.00%%\n' >"$TMP/want"
+	same "children of two programs" "$TMP/want" "$TMP/got"
+}
+
+# Where sets are known in the end only, --children is left out, and perf says so.
+test_children_without_the_block_are_left_out()
+{
+	made_up <<-'END'
+		file.chain = [perfgen.BETA[3] + 16]
+		file.block = b""
+	END
+	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/report" \
+		2>"$TMP/messages"
+	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
+	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
+	if grep -q -e '100.00%' "$TMP/report"; then
+		fail "more than their own samples: $(cat "$TMP/report")"
+	fi
+}
+
+# Nobody looked: that is not the same as no metadata.
+test_what_nobody_looked_for_is_unknown()
+{
+	local file
+
+	hold busy_v1 none
+	spend 0 20000 1 400000
+	record "$TMP/unread" --bpf-metadata=none
+	record - --bpf-metadata=none >"$TMP/unread-pipe"
+	for file in unread unread-pipe; do
+		rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/$file" >"$TMP/got"
+		awk -F '\t' '$1 != "N/A" { print $1 }' "$TMP/got" >"$TMP/names"
+		echo '(unknown)' >"$TMP/want"
+		same "sets of $file" "$TMP/want" "$TMP/names"
+	done
+}
+
+# In instructions, of which there are as many each time. It was 2.3 times; what is left
+# are the names in each row, and that rows of one set are collected.
+test_the_keys_take_about_as_long_as_dso()
+{
+	local key cost base
+
+	command -v valgrind >/dev/null || skip "valgrind is no program"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind runs no perf with AddressSanitizer"
+	made_up <<-'END'
+		file.nr_samples = 10000
+	END
+	base=$(instructions_of report --stdio -s dso,time --time-quantum 1ns -i "$TMP/made-up")
+	for key in bpf_prog bpf_metadata; do
+		cost=$(instructions_of report --stdio -s "$key,time" --time-quantum 1ns -i "$TMP/made-up")
+		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "next to no rows"
+		echo "-s $key takes $((100 * cost / base)) % of the instructions of -s dso"
+		((4 * cost <= 5 * base)) || fail "that is too much"
+	done
+}
+
+# Of a perf command, in user space
+instructions_of()
+{
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
+		"$PBM_PERF" "$@" >"$TMP/out" 2>"$TMP/err" || fail "$*: $(tail -n 5 "$TMP/err")"
+	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
 }
 
 test_files_of_a_peer()
 {
 	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
-	hold busy_v1 busy_v2
-	spend 0 20000 1 40000
+	hold busy_v1 simple
+	spend 0 20000 1 400000
 	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
 	perfdata types "$TMP/peer" >"$TMP/types"
 	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
@@ -348,8 +495,9 @@ test_files_of_a_peer()
 	costs_by_program "$TMP/peer" >"$TMP/want"
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/peer" >"$TMP/got"
 	same "programs" "$TMP/want" "$TMP/got"
-	costs_by_set "$TMP/ours" "" "$TMP/peer" >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/peer" >"$TMP/got"
+	costs_by_set "$TMP/ours" "" "$TMP/peer" | sed 's/^(none)/(unknown)/' | sum_up |
+		rows_of_tests >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/peer" | rows_of_tests >"$TMP/got"
 	same "sets" "$TMP/want" "$TMP/got"
 }
 
@@ -371,7 +519,12 @@ test_reloaded_programs_are_told_apart()
 	grep -q 'version="2.0"' "$TMP/want-set"
 	perfdata strip "$TMP/reloaded" "$TMP/reloaded-block"
 	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
-	want_rows reloaded reloaded-block reloaded-records
+	want_rows reloaded reloaded-block
+	# There are two programs of the name in the records.
+	sed 's/^owner="tests", version="[12].0"/(ambiguous)/; s/^(none)/(unknown)/' "$TMP/want-set" |
+		sum_up >"$TMP/want-records"
+	mv "$TMP/want-records" "$TMP/want-set"
+	want_rows reloaded-records
 }
 
 test_dispatchers_belong_to_no_program()
@@ -471,9 +624,14 @@ start_top()
 
 stop_top()
 {
-	kill -INT "$TOP_PID"
-	wait "$TOP_PID" || :
+	local status=0
+
+	[[ -n $TOP_PID ]] || return 0
+	kill -INT "$TOP_PID" || :
+	wait "$TOP_PID" || status=$?
+	TOP_PID=
 	head -n 40 "$TMP/top"
+	((status == 0)) || fail "perf top ends with status $status"
 }
 
 test_top_shows_programs_and_sets()
@@ -481,8 +639,25 @@ test_top_shows_programs_and_sets()
 	hold busy_v1
 	spend 0 100000
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock
-	trap 'stop_top; release' EXIT
+	trap 'release; stop_top' EXIT
 	await "the program in perf top" load_and_look "%  ${HELD_IDS[0]} busy  *owner=\"tests\", version=\"1.0\""
+	stop_top
+}
+
+# It is gone when perf top comes to print it.
+test_top_shows_a_program_that_was_loaded_for_a_moment()
+{
+	local id
+
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock
+	trap 'stop_top; release' EXIT
+	await "perf top" grep -q PerfTop "$TMP/top"
+	hold busy_v1
+	spend 0 100000
+	"${WORKLOAD[@]}"
+	id=${HELD_IDS[0]}
+	release
+	await "the program in perf top" grep -E -q "%  $id busy  *owner=\"tests\", version=\"1.0\"" "$TMP/top"
 }
 
 load_and_look()
@@ -507,10 +682,16 @@ run_tests \
 	test_tui_shows_the_rows \
 	test_files_of_any_writer_read_the_same \
 	test_what_records_do_not_tell_is_ambiguous \
+	test_names_decide_only_what_they_can \
+	test_children_of_a_row_count_each_sample_once \
+	test_children_without_the_block_are_left_out \
+	test_what_nobody_looked_for_is_unknown \
+	test_the_keys_take_about_as_long_as_dso \
 	test_files_of_a_peer \
 	test_reloaded_programs_are_told_apart \
 	test_dispatchers_belong_to_no_program \
 	test_diff_compares_versions \
 	test_diff_compares_programs \
 	test_symbols_do_not_tell_versions \
-	test_top_shows_programs_and_sets
+	test_top_shows_programs_and_sets \
+	test_top_shows_a_program_that_was_loaded_for_a_moment

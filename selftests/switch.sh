@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf record --switch-output: each file has the sets of all programs known when
-# it was closed, those that are gone as well.
+# perf record --switch-output: each file has the sets of the programs that were loaded
+# during it, those that are gone by its end as well, and no others.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -42,18 +42,27 @@ check_files()
 	done
 }
 
-# File number $1 knows the programs $2...
+nth_file()
+{
+	list_files | sed -n "$1p"
+}
+
+# File number $1 knows the programs $2..., in its records and in its header.
 check_numbers()
 {
 	local file
 
-	file=$(list_files | sed -n "$1p")
-	printf '%s\n' "${@:2}" >"$TMP/want"
+	file=$(nth_file "$1")
+	printf '%s\n' "${@:2}" | sed '/^$/d' >"$TMP/want"
 	python3 "$SELFTESTS/churn.py" numbers "$file" >"$TMP/got"
-	same "programs in file $1" "$TMP/want" "$TMP/got"
+	same "programs with records in file $1" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" report --header-only -i "$file" >"$TMP/header"
+	sed -n 's/^# bpf_metadata [0-9]* churn_[0-9]*: number=\([0-9]*\),.*/\1/p' "$TMP/header" |
+		sort -n >"$TMP/got"
+	same "programs in the header of file $1" "$TMP/want" "$TMP/got"
 }
 
-test_each_file_has_what_is_known_when_it_is_closed()
+test_each_file_has_the_programs_that_were_loaded_during_it()
 {
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
@@ -66,9 +75,9 @@ test_each_file_has_what_is_known_when_it_is_closed()
 	stop_recording
 	check_files 4
 	check_numbers 1 1 2
-	check_numbers 2 1 2 3 4
-	check_numbers 3 1 2 3 4
-	check_numbers 4 1 2 3 4 5 6
+	check_numbers 2 3 4
+	check_numbers 3
+	check_numbers 4 5 6
 }
 
 test_programs_that_stay_are_in_each_file()
@@ -84,8 +93,77 @@ test_programs_that_stay_are_in_each_file()
 	stop_recording
 	check_files 3
 	check_numbers 1 1 2 3 4
-	check_numbers 2 1 2 3 4 5 6 7
-	check_numbers 3 1 2 3 4 5 6 7
+	check_numbers 2 2 3 4 5 6 7
+	check_numbers 3 2 3 4
+}
+
+# The kernel's name of the main function, and then the one that perf makes up
+test_functions_have_the_names_of_each_file()
+{
+	local file
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	start_churn -s 1 -f 2
+	await_churn ready
+	churn -n 1 -f 5 -l 110
+	switch_by_signal 1
+	switch_by_signal 2
+	stop_recording
+	check_files 3
+	for file in $(list_files); do
+		perfdata ksymbols "$file" | grep -e '_churn_2$' -e '_churn_2_sub$' | sort -u >"$TMP/want"
+		perfdata records "$file" | cut -f 1 | grep -e '_churn_2$' -e '_churn_2_sub$' | sort >"$TMP/got"
+		(($(wc -l <"$TMP/want") == 2)) || fail "not 2 functions: $(cat "$TMP/want")"
+		same "functions with records in $file" "$TMP/want" "$TMP/got"
+	done
+}
+
+# KiB of the process, what it has read from files not included
+anonymous_memory()
+{
+	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
+}
+
+# Each file has three loads of a program with 1 MB of text. What unpatched perf keeps,
+# bpf_prog_info and BTF, is small.
+test_memory_does_not_grow_from_file_to_file()
+{
+	local early late n
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	for n in {1..20}; do
+		hold -n 3 large
+		release
+		kill -USR2 "$PERF_PID"
+		await "dump $n" dumped "$n"
+		control ping
+		((n != 5)) || early=$(anonymous_memory)
+	done
+	late=$(anonymous_memory)
+	echo "$early KiB after 5 files, $late KiB after 20"
+	stop_recording
+	show "$(nth_file 1)"
+	values programs "$(nth_file 1).script" | grep -q -e '_large$' || fail "the program has no record"
+	((late < early + 15 * 1024)) || fail "perf record grows by a megabyte with each file"
+}
+
+test_programs_that_load_while_perf_switches()
+{
+	local churn
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	"$OUTPUT/churn" -n $((600 / SCALE)) -t 3000 -l 1,100,300 </dev/null >>"$TMP/list" &
+	churn=$!
+	while [[ -e /proc/$churn ]]; do
+		kill -USR2 "$PERF_PID"
+		control ping
+	done
+	wait "$churn"
+	stop_recording
+	check_files 4
 }
 
 dumped()
@@ -107,9 +185,11 @@ test_files_that_are_removed_take_nothing_with_them()
 	done
 	stop_recording
 	(($(list_files | wc -l) == 2)) || fail "not 2 files: $(list_files)"
+	# The others are in the files that were removed.
+	sed -i '/^4 /!d' "$TMP/list"
 	check_files 2
-	check_numbers 1 1 2 3 4
-	check_numbers 2 1 2 3 4
+	check_numbers 1 4
+	check_numbers 2
 }
 
 test_switch_by_time()
@@ -162,12 +242,15 @@ test_overwrite_and_switch()
 	stop_recording
 	check_files 2
 	check_numbers 1 1 2 3
-	check_numbers 2 1 2 3 4 5 6
+	check_numbers 2 4 5 6
 }
 
 run_tests \
-	test_each_file_has_what_is_known_when_it_is_closed \
+	test_each_file_has_the_programs_that_were_loaded_during_it \
 	test_programs_that_stay_are_in_each_file \
+	test_functions_have_the_names_of_each_file \
+	test_memory_does_not_grow_from_file_to_file \
+	test_programs_that_load_while_perf_switches \
 	test_files_that_are_removed_take_nothing_with_them \
 	test_switch_by_time \
 	test_switch_by_time_after_a_slow_start \

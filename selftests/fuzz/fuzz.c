@@ -27,6 +27,7 @@
 #include <internal/lib.h>
 #include <perf/core.h>
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include "util/bpf-metadata.h"
 #include "util/btf-value.h"
 #include "util/data.h"
@@ -292,31 +293,32 @@ static char *print_table(struct bpf_metadata *md)
 	size_t size;
 	FILE *fp = open_memstream(&text, &size);
 
-	bpf_metadata__fprintf(md, fp);
+	bpf_metadata__fprintf(md, 0, fp);
 	fclose(fp);
 	return text;
+}
+
+static int read_block_again(void *data, const void *block, size_t size)
+{
+	const size_t length = size - sizeof(struct bpf_metadata_block);
+	void *copy = malloc(length);
+	const char *error;
+
+	memcpy(copy, block + sizeof(struct bpf_metadata_block), length);
+	error = bpf_metadata__decode(data, copy, length, /*needs_swap=*/false);
+	if (error)
+		finding("a block is written that can't be read: %s", error);
+	return 0;
 }
 
 /* What was read can be written, and read again, and is the same. */
 static void write_and_read_again(struct bpf_metadata *md)
 {
 	struct bpf_metadata *again = bpf_metadata__new();
-	struct strbuf block = STRBUF_INIT;
-	const char *error;
 	char *want, *got;
-	size_t length;
-	void *data;
 
-	if (bpf_metadata__encode(md, &block))
+	if (bpf_metadata__encode(md, BPF_METADATA_MAX_BLOCK, read_block_again, again))
 		finding("the table can't be encoded");
-	if (block.len) {
-		length = block.len - sizeof(struct bpf_metadata_block);
-		data = malloc(length);
-		memcpy(data, block.buf + sizeof(struct bpf_metadata_block), length);
-		error = bpf_metadata__decode(again, data, length, /*needs_swap=*/false);
-		if (error)
-			finding("a block is written that can't be read: %s", error);
-	}
 	want = print_table(md);
 	got = print_table(again);
 	if (strcmp(want, got))
@@ -324,7 +326,6 @@ static void write_and_read_again(struct bpf_metadata *md)
 	fputs(want, run.out);
 	free(want);
 	free(got);
-	strbuf_release(&block);
 	bpf_metadata__delete(again);
 }
 
