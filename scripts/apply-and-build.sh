@@ -54,10 +54,12 @@ Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
   --out DIR         receives linux/, build/ and perf (default: out/TAG, with
                     -ARCH for another one than this machine's, with -sanitize
-                    for --sanitize, and with -unpatched for --no-patches on a
+                    for --sanitize or -sanitize-thread, and with -unpatched for --no-patches on a
                     tag with patches)
-  --sanitize        build with clang, AddressSanitizer, UndefinedBehaviorSanitizer
-                    and what libFuzzer needs; two times as slow as without
+  --sanitize[=KIND] build with clang and, as KIND, 'address' (the default):
+                    AddressSanitizer, UndefinedBehaviorSanitizer and what
+                    libFuzzer needs, two times as slow as without; or
+                    'thread': ThreadSanitizer
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           remove what an earlier run left in DIR, edits included, first
   --no-install      install nothing; refuse and print the apt line
@@ -88,7 +90,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		source:,git:,mirror:,jobs:,arch:,out:,no-patches,sanitize,clean,no-install,stop-after:,quiet,help -- "$@") ||
+		source:,git:,mirror:,jobs:,arch:,out:,no-patches,sanitize::,clean,no-install,stop-after:,quiet,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -100,7 +102,7 @@ parse_options()
 		--arch)		OPT_ARCH=$2; shift ;;
 		--out)		OPT_OUT=$2; shift ;;
 		--no-patches)	OPT_PATCHES=no ;;
-		--sanitize)	OPT_SANITIZE=yes ;;
+		--sanitize)	OPT_SANITIZE=${2:-address}; shift ;;
 		--clean)	OPT_CLEAN=yes ;;
 		--no-install)	OPT_INSTALL=no ;;
 		--stop-after)	OPT_STOP=$2; shift ;;
@@ -121,6 +123,8 @@ check_options()
 		die_usage "--mirror is for pinned files: without --source and --git"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
+	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||
+		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
 	[[ $OPT_SANITIZE = no ]] || ! arch__is_foreign ||
 		die_usage "--sanitize is for this machine's perf: without --arch $ARCH"
 	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
@@ -145,6 +149,7 @@ resolve_paths()
 
 	[[ $OPT_PATCHES = yes || ! -d $REPO_DIR/patches/$TAG ]] || out+=-unpatched
 	[[ $OPT_SANITIZE = no ]] || out+=-sanitize
+	[[ $OPT_SANITIZE != thread ]] || out+=-thread
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
 	[[ $OUT_DIR != *[[:space:]:\'\"\$#]* ]] ||
 		die "$OUT_DIR: make cannot work in a path with blanks, quotes, ':', '#' or '\$'" "use another --out"

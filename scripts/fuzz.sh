@@ -248,7 +248,7 @@ merge_corpus()
 OPT_TIME=1800 OPT_SEED=$(date +%s) OPT_REPLAY=no OPT_ADD=() OPT_OUT=''
 OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 # shellcheck disable=SC2034 # build.sh reads it
-OPT_SANITIZE=yes
+OPT_SANITIZE=address
 FUZZ_STATUS=0
 JOBS=$(nproc)
 

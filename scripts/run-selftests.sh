@@ -75,8 +75,9 @@ Tests:
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
   --perf PATH       test this perf instead of the one that is built here
-  --sanitize        test a perf with AddressSanitizer and UndefinedBehavior-
-                    Sanitizer; what these report is a failed test
+  --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
+                    Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
+                    what these report is a failed test
 
 In guests:
   --vm              run the tests in QEMU guests with the pinned kernel, built once
@@ -98,6 +99,12 @@ Build and output:
   --no-install      install nothing; refuse and print the apt line
   --quiet           only failed tests and the last line
   --verbose         the whole output of every test
+  --expected-skips FILE
+                    a test that is skipped, and that is not in FILE with its
+                    reason, has failed. A line of FILE has two extended regular
+                    expressions, with a tab between: of the test's name, and of the
+                    reason; each has to match the whole text. Lines that are empty
+                    or begin with '#' don't count
   -h, --help        this text
 
 Environment:
@@ -128,7 +135,7 @@ parse_options()
 	local parsed
 
 	parsed=$(getopt --name "$PROGRAM" --options t:h --longoptions \
-		list,filter:,perf:,sanitize,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,help -- "$@") ||
+		list,filter:,perf:,sanitize::,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,expected-skips:,help -- "$@") ||
 		die_usage "wrong options"
 	eval set -- "$parsed"
 	while [[ $1 != -- ]]; do
@@ -136,7 +143,7 @@ parse_options()
 		--list)		OPT_LIST=yes ;;
 		-t|--filter)	OPT_FILTER=$2; shift ;;
 		--perf)		OPT_PERF=$2; shift ;;
-		--sanitize)	OPT_SANITIZE=yes ;;
+		--sanitize)	OPT_SANITIZE=${2:-address}; shift ;;
 		--vm)		OPT_VM=yes ;;
 		--arch)		OPT_ARCH=$2; shift ;;
 		--kernel)	OPT_KERNEL=$2; shift ;;
@@ -148,6 +155,7 @@ parse_options()
 		--no-install)	OPT_INSTALL=no ;;
 		--quiet)	PBM_QUIET=1 ;;
 		--verbose)	OPT_VERBOSE=yes ;;
+		--expected-skips) OPT_EXPECTED=$2; shift ;;
 		-h|--help)	print_usage; exit 0 ;;
 		esac
 		shift
@@ -161,6 +169,8 @@ check_vm_options()
 {
 	[[ $OPT_VM = yes || -z $OPT_ARCH$OPT_KERNEL$OPT_ACCEL ]] ||
 		die_usage "--arch, --kernel and --accel are for --vm"
+	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||
+		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
 	[[ $OPT_SANITIZE = no || $OPT_VM$OPT_PERF = no ]] ||
 		die_usage "--sanitize excludes --vm and --perf"
 	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
@@ -184,6 +194,15 @@ check_options()
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	printf '' | grep -E -e "$OPT_FILTER" >/dev/null 2>&1 || status=$?
 	((status < 2)) || die "--filter $OPT_FILTER: not an extended regular expression" "see --list for the names"
+}
+
+check_expected_skips()
+{
+	[[ -n $OPT_EXPECTED ]] || return 0
+	[[ -r $OPT_EXPECTED ]] || die "--expected-skips $OPT_EXPECTED: cannot be read" "correct it or leave it out"
+	awk -f "$SCRIPTS_DIR/lib/skips.awk" "$OPT_EXPECTED" >/dev/null ||
+		die "--expected-skips $OPT_EXPECTED: no list of tests and reasons" "see above, and --help"
+	OPT_EXPECTED=$(realpath -- "$OPT_EXPECTED")
 }
 
 # $1: variable that may name another perf, which is built in out/$2
@@ -286,9 +305,10 @@ prepare_perf()
 # Not in OUT_DIR: the tests link with the libbpf there.
 prepare_sanitized_perf()
 {
-	[[ $OPT_SANITIZE = yes ]] || return 0
+	[[ $OPT_SANITIZE != no ]] || return 0
 	PERF=$REPO_DIR/out/$TAG-sanitize/perf
-	apply_and_build --sanitize --out "${PERF%/*}"
+	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
+	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}"
 	# Only of whole files: what the tests record shall not be smaller.
 	SCALE=$((SCALE * 4))
 }
@@ -337,14 +357,17 @@ make_run_dir()
 }
 
 # perf leaves some memory for its end: no leaks. malloc() fails as it does without
-# AddressSanitizer, for which that alone would be an error.
+# AddressSanitizer, for which that alone would be an error. What ThreadSanitizer
+# reports doesn't change the status of perf.
 load_sanitizer_options()
 {
-	[[ $OPT_SANITIZE = yes ]] || return 0
+	local log=log_path=$RUN_DIR/sanitizers/report
+
+	[[ $OPT_SANITIZE != no ]] || return 0
 	export PBM_SANITIZED=1
-	export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$RUN_DIR/sanitizers/report
-	export UBSAN_OPTIONS=print_stacktrace=1:log_path=$RUN_DIR/sanitizers/report
-	UBSAN_OPTIONS+=:suppressions=$SELFTESTS_DIR/ubsan.supp
+	export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:$log
+	export UBSAN_OPTIONS=print_stacktrace=1:$log:suppressions=$SELFTESTS_DIR/ubsan.supp
+	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/tsan.supp
 }
 
 # Also of a perf that a test doesn't ask for its status
@@ -352,9 +375,10 @@ report_sanitizers()
 {
 	local log=$LOGS_DIR/sanitizers.log kind='not ok' name="sanitizers: nothing to report"
 
-	[[ $OPT_SANITIZE = yes ]] || return 0
+	[[ $OPT_SANITIZE != no ]] || return 0
 	find "$RUN_DIR/sanitizers" -type f -exec cat {} + >"$log"
-	grep -E -o 'runtime error: .*|ERROR: AddressSanitizer: .*' "$log" >"$STEP_LOG" || kind=ok
+	grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$log" >"$STEP_LOG" ||
+		kind=ok
 	printf '%s\t%s\t\n' "$kind" "$name" >"$RUN_DIR/results"
 	report "$log"
 }
@@ -528,6 +552,24 @@ count()
 	grep -c "^$1"$'\t' "$RESULTS" || :
 }
 
+# What the list doesn't have becomes a failure; what it has and didn't happen is said.
+compare_skips()
+{
+	local kind name reason
+
+	[[ -n $OPT_EXPECTED ]] || return 0
+	awk -v filter="$OPT_FILTER" -f "$SCRIPTS_DIR/lib/skips.awk" "$OPT_EXPECTED" "$RESULTS" >"$RESULTS.part" ||
+		die "cannot compare the skips with $OPT_EXPECTED" "see above"
+	while IFS=$'\t' read -r kind name reason; do
+		case $kind in
+		unexpected) printf 'FAILED  %s (skipped, and not in %s: %s)\n' "$name" "${OPT_EXPECTED##*/}" "$reason" ;;
+		missed)	msg "note    not skipped, but in ${OPT_EXPECTED##*/}: $name ($reason)" ;;
+		esac
+	done <"$RESULTS.part"
+	sed -i '/^missed\t/d; s/^unexpected\t/not ok\t/' "$RESULTS.part"
+	mv -- "$RESULTS.part" "$RESULTS"
+}
+
 print_totals()
 {
 	local passed failed skipped
@@ -684,7 +726,7 @@ prepare()
 }
 
 OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
-OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no
+OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 # bpftool is there, and su keeps the user's PATH.
@@ -693,6 +735,7 @@ PATH=$PATH:/usr/sbin:/sbin
 parse_options "$@"
 check_options
 check_vm_options
+check_expected_skips
 check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
 check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX"
 check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX"
@@ -707,10 +750,12 @@ no:)	prepare
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"
 	run_here
+	compare_skips
 	print_totals ;;
 yes:)	prepare
 	run_in_vm
 	check_guest
+	compare_skips
 	print_totals ;;
 *)	mapfile -t PROGRAMS < <(all_programs)
 	run_here ;;

@@ -428,6 +428,8 @@ test_impossible_options()
 	expect 2 --jobs 0 v0.1
 	expect 2 --sanitize --arch arm64 v0.1
 	printed "--sanitize is for this machine's perf"
+	expect 2 --sanitize=memory v0.1
+	printed "not 'address' or 'thread'"
 	expect 2 --source
 	expect 2
 	expect 2 v0.1 v0.2
@@ -439,6 +441,8 @@ test_sanitizers_are_another_build()
 	expect 0 v0.1
 	expect 0 --sanitize v0.1
 	holds "$OUT/.state/built" "-fsanitize=fuzzer-no-link,address,undefined"
+	expect 0 --sanitize=thread v0.1
+	holds "$OUT/.state/built" "-fsanitize=thread"
 	expect 0 v0.1
 	! grep -q fsanitize "$OUT/.state/built" || fail "still with sanitizers"
 }
@@ -1341,6 +1345,133 @@ test_each_script_has_help_and_refuses_nonsense()
 	refuses fuzz --replay --add "$0" v6.16
 	refuses fuzz --add /none v6.16
 	refuses run-selftests --sanitize --vm v6.16
+	refuses run-selftests --expected-skips /none v6.16
+	refuses run-selftests --sanitize=memory v6.16
+}
+
+mutate()
+{
+	PRINTED=$("$SCRIPTS_DIR/mutate.py" --tree "$TOP/t/new" --base "$TOP/t/old" --table "$TOP/t/table" "$@" 2>&1)
+}
+
+# A function that was there, and one that the series adds
+make_mutable()
+{
+	mkdir -p "$TOP/t/old/tools/perf/util" "$TOP/t/new/tools/perf/util"
+	cat > "$TOP/t/old/tools/perf/util/x.c" <<-'END'
+	int old(int a)
+	{
+		return a < 1;
+	}
+	END
+	{
+		cat "$TOP/t/old/tools/perf/util/x.c"
+		cat <<-'END'
+
+		static int new(int a,
+			       int b)
+		{
+			int err = 0;
+
+			if (a < b)
+				return -EINVAL;
+			err = add(a,
+				  b);
+			call(err);
+			free(err);
+			return min(a, err);
+		}
+		END
+	} > "$TOP/t/new/tools/perf/util/x.c"
+}
+
+# Each line but the one that frees, and those of half a statement, is in the table once.
+test_mutations_are_drawn()
+{
+	local before
+
+	make_mutable
+	mutate --draw v6.16
+	printed "4 mutations in $TOP/t/table"
+	cp "$TOP/t/table" "$TOP/t/first"
+	mutate --draw v6.16
+	cmp "$TOP/t/first" "$TOP/t/table" || fail "another table by the same seed"
+	mutate --list v6.16
+	[[ $(cut -f 2-4 <<< "$PRINTED" | sort -u) = tools/perf/util/x.c$'\t'new$'\t'1 ]] || fail "not all are of new(): $PRINTED"
+	for before in 'if (a < b)' 'return -EINVAL;' 'call(err);' 'return min(a, err);'; do
+		printed $'\t'"$before"$'\t'
+	done
+	printed $'\tno-error\treturn -EINVAL;\treturn 0;'
+	printed $'\tdrop-call\tcall(err);\t;'
+	printed $'\tmin-max\treturn min(a, err);\treturn max(a, err);'
+	mutate --draw --count 2 v6.16
+	printed "2 mutations in "
+}
+
+# refuses_mutations TEXT ARGUMENT...
+refuses_mutations()
+{
+	local status=0
+
+	mutate "${@:2}" || status=$?
+	((status == 2)) || fail "mutate.py ${*:2}: status $status"
+	printed "$1"
+	printed "next: "
+}
+
+test_mutations_that_make_no_sense()
+{
+	"$SCRIPTS_DIR/mutate.py" --help > "$TOP/t/help"
+	holds "$TOP/t/help" "^usage: scripts/mutate.py"
+	refuses_mutations "--frobnicate" --frobnicate v6.16
+	refuses_mutations "unknown tag 'v9.9'" v9.9
+	refuses_mutations "one TAG is needed, 2 given" v6.16 v6.16
+	refuses_mutations "--seed x: not a number" --draw --seed x v6.16
+	refuses_mutations "no patched tree" --draw v6.16
+	refuses_mutations "$TOP/t/table: no table" v6.16
+	echo "a line" > "$TOP/t/table"
+	refuses_mutations "$TOP/t/table:1: no mutation: a line" v6.16
+	make_mutable
+	cp "$TOP/t/old/tools/perf/util/x.c" "$TOP/t/new/tools/perf/util/x.c"
+	refuses_mutations "the series adds nothing" --draw v6.16
+	make_mutable
+	mutate --draw v6.16
+	refuses_mutations "no such mutation" --only nobody v6.16
+	((EUID == 0)) || refuses_mutations "only root" v6.16
+}
+
+# compare_skips WANT [OPTION...]: of $TOP/t/list with $TOP/t/results
+compare_skips()
+{
+	printf '%b' "$1" > "$TOP/t/want"
+	awk "${@:2}" -f "$SCRIPTS_DIR/lib/skips.awk" "$TOP/t/list" "$TOP/t/results" > "$TOP/t/got" ||
+		fail "skips.awk: status $?"
+	diff -u "$TOP/t/want" "$TOP/t/got" || fail "the skips are not told apart"
+}
+
+test_skips_are_compared_with_a_list()
+{
+	local bad list
+
+	printf '# a comment\n\na: .*\tno PMU: .*\nb: two\tno disk\nc: x\tnever\n' > "$TOP/t/list"
+	printf 'ok\ta: one\t\nskip\ta: two\tno PMU: none\nskip\tb: two\tno disk\n' > "$TOP/t/results"
+	compare_skips "$(< "$TOP/t/results")\nmissed\tc: x\tnever\n"
+	compare_skips "$(< "$TOP/t/results")\n" -v filter=b:
+	# Another reason, another test, part of a name and of a reason
+	printf 'skip\ta: two\tno disk\nskip\tb: twofold\tno disk\nskip\tb: two\tno disk left\nskip\td\tno disk\n' \
+		> "$TOP/t/results"
+	compare_skips "$(sed s/^skip/unexpected/ "$TOP/t/results")\nmissed\ta: .*\tno PMU: .*\nmissed\tb: two\tno disk\n" \
+		-v filter=.
+	: > "$TOP/t/list"
+	compare_skips "$(sed s/^skip/unexpected/ "$TOP/t/results")\n"
+	for bad in 'a: no tab' 'a\t(' 'a\tb\tc' '\tb'; do
+		printf '%b\n' "$bad" > "$TOP/t/list"
+		refuses run-selftests --expected-skips "$TOP/t/list" v6.16
+		printed "--expected-skips $TOP/t/list: no list of tests and reasons"
+	done
+	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
+		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: no such list"
+	done
 }
 
 # refuses SCRIPT ARGUMENT...: with status 2, and says what is wrong

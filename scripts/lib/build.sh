@@ -42,8 +42,11 @@ build__add_cross_args()
 # The interpreters would have to be built likewise.
 build__add_sanitize_args()
 {
+	local sanitizers=fuzzer-no-link,address,undefined
+
+	[[ $OPT_SANITIZE != thread ]] || sanitizers=thread
 	BUILD_ARGS+=(CC=clang HOSTCC=clang NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1
-		EXTRA_CFLAGS="-g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined")
+		EXTRA_CFLAGS="-g -fno-omit-frame-pointer -fsanitize=$sanitizers")
 }
 
 build__generate_headers()
