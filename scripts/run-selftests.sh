@@ -42,7 +42,7 @@ PERF_TEST_TIMEOUT=300
 # What this test has recorded in a guest of another architecture is read here, too.
 FOREIGN_TEST="hardware: samples of cycles"
 FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
-TEST_TIMEOUT=$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")
+TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
 PEER_TAG=v6.18.15
 OLD_TAG=v6.12.107
@@ -117,6 +117,11 @@ Environment:
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
+  PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: 240)
+  PBM_MUTATIONS, PBM_MUTATIONS_SEED  how many mutated files the tests "mutations:"
+                    read, and of which random numbers (default: 200, 1)
+  PBM_FINDINGS      where they keep those that perf can't read (default:
+                    out/TAG/selftests/findings)
   PBM_VM_GUESTS     how many guests (default: 2)
   PBM_VM_CPUS, PBM_VM_MEMORY  of each guest (default: 1, 2G)
   PBM_VM_BOOT       seconds that a guest may take to user space
@@ -188,6 +193,8 @@ check_options()
 
 	pin__check_tag "$TAG"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	[[ $TEST_TIMEOUT =~ ^[1-9][0-9]*$ ]] ||
+		die "PBM_TEST_TIMEOUT=$TEST_TIMEOUT: not a number from 1 up" "correct or unset it"
 	[[ $SCALE =~ ^[1-9][0-9]*$ ]] || die "PBM_TIMEOUT_SCALE=$SCALE: not a number from 1 up" "correct or unset it"
 	[[ $OPT_VERBOSE = no || ${PBM_QUIET:-0} != 1 ]] || die_usage "--quiet and --verbose exclude each other"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
@@ -461,6 +468,7 @@ run_kselftest()
 		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
 		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR \
+		PBM_FINDINGS=${PBM_FINDINGS:-$RESULTS_DIR/findings} \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 

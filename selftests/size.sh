@@ -101,7 +101,7 @@ test_record_takes_at_most_four_percent_more_instructions()
 	((unpatched > 0 && 100 * patched <= 104 * unpatched)) || fail "more than 4 % more instructions"
 }
 
-test_report_takes_at_most_one_percent_more_instructions()
+test_report_takes_at_most_two_percent_more_instructions()
 {
 	local patched unpatched
 
@@ -113,11 +113,11 @@ test_report_takes_at_most_one_percent_more_instructions()
 	unpatched=$(instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
 	patched=$(instructions "$PBM_PERF" report --stdio -i "$TMP/data")
 	echo "instructions: $unpatched without the patches, $patched with them"
-	((unpatched > 0 && 100 * patched <= 101 * unpatched)) || fail "more than 1 % more instructions"
+	((unpatched > 0 && 100 * patched <= 102 * unpatched)) || fail "more than 2 % more instructions"
 }
 
 run_tests \
 	test_mode_header_adds_at_most_two_percent \
 	test_mode_all_is_at_most_two_percent_larger_than_a_peers_file \
 	test_record_takes_at_most_four_percent_more_instructions \
-	test_report_takes_at_most_one_percent_more_instructions
+	test_report_takes_at_most_two_percent_more_instructions
