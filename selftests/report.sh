@@ -398,6 +398,16 @@ test_names_decide_only_what_they_can()
 	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
 }
 
+# With $1, the rows of the file that is made up have these children.
+want_children()
+{
+	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
+		-F "overhead_children,overhead,$1" -i "$TMP/made-up" >"$TMP/report"
+	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	printf '%s\n' "${@:2}" >"$TMP/want"
+	same "children by $1" "$TMP/want" "$TMP/got"
+}
+
 # Programs with the same set are one row: in a call chain of two they count once.
 test_children_of_a_row_count_each_sample_once()
 {
@@ -408,18 +418,10 @@ test_children_of_a_row_count_each_sample_once()
 			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
 			file.block = file.make_block(progs=[(7, 0, 0), (9, 0, 1)], sets=[$sets])
 		END
-		"$PBM_PERF" report --stdio --children -g none -t '|' -s bpf_metadata \
-			-F overhead_children,overhead,bpf_metadata -i "$TMP/made-up" >"$TMP/report"
-		awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
-		echo '100.00%' >"$TMP/want"
-		same "children of set $sets" "$TMP/want" "$TMP/got"
+		want_children bpf_metadata 100.00%
 	done
 	# One row for each of the programs, which all samples have in their chains
-	"$PBM_PERF" report --stdio --children -g none -t '|' -s bpf_prog \
-		-F overhead_children,overhead,bpf_prog -i "$TMP/made-up" >"$TMP/report"
-	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
-	printf '100.00%%\n100.00%%\n' >"$TMP/want"
-	same "children of two programs" "$TMP/want" "$TMP/got"
+	want_children bpf_prog 100.00% 100.00%
 }
 
 # Where sets are known in the end only, --children is left out, and perf says so.
