@@ -205,6 +205,15 @@ make_fixtures()
 	make_stubs
 }
 
+# There have to be some: diff has status 1 then.
+differences()
+{
+	local status=0
+
+	diff -u "$@" || status=$?
+	((status == 1))
+}
+
 # A patch that turns line NUMBER of a file into TEXT.
 write_patch()
 {
@@ -212,7 +221,7 @@ write_patch()
 
 	mkdir -p "$PATCHES"
 	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
-	diff -u --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
+	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
 		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
 	grep -qxF "$name" "$PATCHES/series" 2>/dev/null || echo "$name" >> "$PATCHES/series"
 }
@@ -401,8 +410,19 @@ start_hanging()
 kill_hanging()
 {
 	kill -9 -- "-$HANGING"
-	kill -9 "$(< "$TOP/hanging")"
+	kill -9 "$(< "$TOP/hanging")" || echo "the step ended with the script"
 	wait
+}
+
+# Of what runs in the background: 128 and the signal
+ends_with()
+{
+	local status=0
+
+	wait "$HANGING" || status=$?
+	((status == $1)) && return
+	cat "$TOP"/t/*.log
+	fail "it ended with status $status, not $1"
 }
 
 # --- tests --------------------------------------------------------------------
@@ -514,8 +534,8 @@ test_removed_patch_rebuilds_its_files()
 test_patch_adds_and_deletes_files()
 {
 	expect 0 v0.1
-	{ echo; diff -u --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
-	  diff -u --label a/tools/perf/c.c --label /dev/null "$TOP/fixture/linux-0.1/tools/perf/c.c" /dev/null
+	{ echo; differences --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
+	  differences --label a/tools/perf/c.c --label /dev/null "$TOP/fixture/linux-0.1/tools/perf/c.c" /dev/null
 	} > "$PATCHES/0003-c.patch"
 	echo 0003-c.patch >> "$PATCHES/series"
 	expect 0 v0.1
@@ -809,8 +829,7 @@ test_interrupt_cleans_up()
 {
 	start_hanging xz
 	kill -INT -- "-$HANGING"
-	wait "$HANGING"
-	[[ $? -eq 130 ]] || fail "not ended by SIGINT"
+	ends_with 130
 	left_nothing
 	expect 0 v0.1
 }
@@ -819,8 +838,7 @@ test_terminate_alone_ends_the_step()
 {
 	start_hanging make
 	kill -TERM "$HANGING"
-	wait "$HANGING"
-	[[ $? -eq 143 ]] || fail "not ended by SIGTERM"
+	ends_with 143
 	! kill -0 "$(< "$TOP/hanging")" 2>/dev/null || fail "make still runs"
 	expect 0 v0.1
 }
@@ -1253,8 +1271,7 @@ test_vm_interrupted()
 {
 	STUB_VM=ever start_vm
 	kill -INT -- "-$HANGING"
-	wait "$HANGING"
-	[[ $? -eq 130 ]] || fail "not ended by SIGINT"
+	ends_with 130
 	vm_left_nothing
 }
 
@@ -1262,8 +1279,7 @@ test_vm_terminated()
 {
 	STUB_VM=ever start_vm
 	kill -TERM "$HANGING"
-	wait "$HANGING"
-	[[ $? -eq 143 ]] || fail "not ended by SIGTERM"
+	ends_with 143
 	vm_left_nothing
 }
 
@@ -1273,7 +1289,7 @@ test_vm_ends_with_its_script()
 
 	STUB_VM=ever start_vm
 	kill -KILL "$HANGING"
-	wait "$HANGING"
+	ends_with 137
 	while kill -0 "$(< "$TOP/t/vm/1/pid")" 2>/dev/null || kill -0 "$(< "$TOP/t/vm/2/pid")" 2>/dev/null; do
 		sleep 0.1
 		((++tries < 100)) || fail "QEMU still runs"
@@ -1532,8 +1548,7 @@ test_bench_interrupted_and_resumed()
 		((++tries < 6000)) || fail "no program was ever loaded"
 	done
 	kill -INT -- "-$HANGING"
-	wait "$HANGING"
-	[[ $? -eq 130 ]] || fail "not ended by SIGINT"
+	ends_with 130
 	# shellcheck disable=SC2086 # several ids
 	await_no_program $programs
 	absent "$part/tmp"
@@ -1599,12 +1614,24 @@ list_tests()
 	done
 }
 
-# A test runs in a shell of its own: exit 0 passed, 4 skipped, others failed.
+# A test runs in a shell of its own, in which the first command that fails ends it:
+# exit 0 passed, 4 skipped, others failed. Not left of || or in an if, where bash
+# would not care for errexit.
+run_alone()
+(
+	set -eE
+	shopt -s inherit_errexit
+	trap 'echo "FAILED: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
+	start_test
+	"test_$1"
+)
+
 run_test()
 {
-	local number=$1 name=$2 status=0
+	local number=$1 name=$2 status
 
-	( start_test; "test_$name"; exit 0 ) > "$TOP/test.log" 2>&1 || status=$?
+	run_alone "$name" > "$TOP/test.log" 2>&1
+	status=$?
 	case $status in
 	0)	echo "ok $number $name" ;;
 	4)	echo "ok $number $name # SKIP $(< "$TOP/skip-reason")"
