@@ -5,7 +5,7 @@
 # perf's answer.
 #
 # Environment:
-#	PBM_MUTATIONS		how many files; nothing is done without it
+#	PBM_MUTATIONS		how many files (default: 200)
 #	PBM_MUTATIONS_SEED	of the random numbers (default: 1)
 #	PBM_FINDINGS		a directory for findings, and a log that grows (optional)
 
@@ -28,7 +28,6 @@ mutate()
 # A file and what goes through a pipe, some 50 KB each, with all that mutate.py changes
 record_programs()
 {
-	[[ -n ${PBM_MUTATIONS:-} ]] || skip "on demand: PBM_MUTATIONS is not set"
 	hold simple functions busy_v1
 	spend "$((${#HELD_IDS[@]} - 1))" 200000
 	"$PBM_PERF" record -N -q -g -F 499 -e '{cpu-clock,task-clock}' -o "$TMP/file.data" -- "${WORKLOAD[@]}"
