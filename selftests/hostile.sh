@@ -116,6 +116,7 @@ test_no_map_takes_more_work_than_a_map_may_take()
 {
 	local measure cost kind
 
+	native_only "it measures CPU time"
 	measure=$(cost_of work_int)
 	for kind in double name; do
 		cost=$(cost_of "work_$kind")

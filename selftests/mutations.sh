@@ -32,6 +32,7 @@ record_programs()
 	spend "$((${#HELD_IDS[@]} - 1))" 200000
 	"$PBM_PERF" record -N -q -g -F 499 -e '{cpu-clock,task-clock}' -o "$TMP/file.data" -- "${WORKLOAD[@]}"
 	"$PBM_PERF" record -N -q -g -F 499 -e cpu-clock,task-clock -o - -- "${WORKLOAD[@]}" >"$TMP/pipe.data"
+	release
 }
 
 # What mutate.py finds of a program in the place of perf

@@ -19,10 +19,12 @@ switch_by_signal()
 	control ping
 }
 
-# A file that was closed at once may have no sample.
+# A file that was closed at once may have no sample, and one during which no program
+# was loaded has no record.
 check_file()
 {
 	perfdata types "$1" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || return 0
 	if grep -q -x 9 "$TMP/types"; then
 		perfdata check "$1"
 	else

@@ -145,7 +145,8 @@ test_converted_data_with_metadata()
 	import sys
 
 	patched, unpatched = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
-	assert patched["headers"].pop("bpf-metadata"), "no metadata"
+	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata are not last"
+	assert patched.pop("bpf-metadata"), "no metadata"
 	assert patched == unpatched, "more than the metadata differs"
 	assert list(patched["headers"]) == list(unpatched["headers"]), "the order differs"
 	END
