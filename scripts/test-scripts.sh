@@ -238,9 +238,10 @@ start_test()
 	write_patch 0002-b.patch b.c 2 'b two'
 }
 
+# Whoever runs these tests in the background has a shell that ignores interrupts.
 call_script()
 {
-	exec env PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
+	exec env --default-signal=INT PATH="$TOP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
 		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/apply-and-build.sh" --out "$OUT" "$@"
 }
 
@@ -282,7 +283,7 @@ call_vm()
 {
 	mkdir -p "$TOP/t/vm" "$TOP/t/tmp"
 	# shellcheck disable=SC2016 # for the inner shell
-	exec env PATH="$TOP/stubs:$REAL_PATH" TMPDIR="$TOP/t/tmp" VM_DIR="$TOP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
+	exec env --default-signal=INT PATH="$TOP/stubs:$REAL_PATH" TMPDIR="$TOP/t/tmp" VM_DIR="$TOP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
 		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" OPT_ACCEL="${ACCEL-tcg}" \
 		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
 		set -euo pipefail
@@ -1299,7 +1300,7 @@ test_vm_ends_with_its_script()
 # bench.sh with the perfs of this checkout, which it must not build first
 call_bench()
 {
-	exec "$SCRIPTS_DIR/bench.sh" --no-install --out "$TOP/t/bench" "$@"
+	exec env --default-signal=INT "$SCRIPTS_DIR/bench.sh" --no-install --out "$TOP/t/bench" "$@"
 }
 
 expect_bench()
