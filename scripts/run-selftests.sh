@@ -363,8 +363,8 @@ make_run_dir()
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
 
-# perf leaves some memory for its end: no leaks. malloc() fails as it does without
-# AddressSanitizer, for which that alone would be an error. What ThreadSanitizer
+# malloc() fails as it does without AddressSanitizer, for which that alone would be an
+# error. What ThreadSanitizer
 # reports doesn't change the status of perf.
 load_sanitizer_options()
 {
@@ -372,7 +372,7 @@ load_sanitizer_options()
 
 	[[ $OPT_SANITIZE != no ]] || return 0
 	export PBM_SANITIZED=1
-	export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:$log
+	export ASAN_OPTIONS=allocator_may_return_null=1:$log
 	export UBSAN_OPTIONS=print_stacktrace=1:$log:suppressions=$SELFTESTS_DIR/ubsan.supp
 	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/tsan.supp
 }

@@ -424,6 +424,12 @@ shows_no_record()
 	fi
 }
 
+# LeakSanitizer cannot look into a process that is traced.
+trace()
+{
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
+}
+
 unpatched_perf()
 {
 	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"

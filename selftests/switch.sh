@@ -212,6 +212,7 @@ test_switch_by_time_after_a_slow_start()
 	command -v strace >/dev/null || skip "strace is not there"
 	cat >"$TMP/slow-perf" <<-END
 		#!/bin/sh
+		export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0"
 		exec strace -D -f -qq -o "$TMP/strace" -e trace=alarm \\
 			-e inject=alarm:delay_exit=2000000:when=1 "$PBM_PERF" "\$@"
 	END

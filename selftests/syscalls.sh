@@ -29,7 +29,7 @@ count_calls()
 	shift
 	for _ in 1 2 3 4 5; do
 		before=$(programs_of_others)
-		strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
+		trace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
 			"$perf" record -N -q -a -e cpu-clock "$@" -o "$TMP/data" -- true
 		if [[ $(programs_of_others) = "$before" ]]; then
 			# A call that another thread interrupts has a second line, "resumed".
@@ -124,7 +124,7 @@ test_kallsyms_is_read_to_its_end_once()
 	command -v strace >/dev/null || skip "strace is not there"
 	hold simple
 	grep -q $'\t\\[bpf\\]$' /proc/kallsyms || skip "/proc/kallsyms has no BPF programs"
-	strace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
+	trace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
 		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
 	grep -q ' = [1-9]' "$TMP/reads" || fail "it is not read at all"
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
