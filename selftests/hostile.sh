@@ -41,7 +41,7 @@ test_odd_types_are_shown_and_large_ones_left_out()
 	same "entries" "$TMP/want" "$TMP/got"
 	left_out "left out variable f_long: Argument list too long"
 	left_out "left out variable g_work: Argument list too long"
-	left_out "left out the variables behind it, a limit is passed"
+	left_out "left out the variables after it, a limit is passed"
 }
 
 test_more_keys_than_a_map_may_have()
@@ -98,14 +98,22 @@ cpu_time_of()
 }
 
 # What the metadata of an object costs, the program not included; at least 1
+# What else the machine does only adds to it.
+least_cpu_time_of()
+{
+	for _ in 1 2 3 4 5; do
+		cpu_time_of "$@"
+	done | sort -n | head -n 1
+}
+
 cost_of()
 {
 	local command=("$PBM_PERF" record -N -q -e cpu-clock -c 1000000000 -o "$TMP/data")
 	local with without
 
 	hold "$1"
-	without=$(cpu_time_of "${command[@]}" --bpf-metadata=none -- true)
-	with=$(cpu_time_of "${command[@]}" --bpf-metadata=all -- true)
+	without=$(least_cpu_time_of "${command[@]}" --bpf-metadata=none -- true)
+	with=$(least_cpu_time_of "${command[@]}" --bpf-metadata=all -- true)
 	release
 	echo $((with > without ? with - without : 1))
 }

@@ -228,6 +228,12 @@ test_none_leaves_both_out()
 	want_no_records "$TMP/out"
 	want_no_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
+
+	# What else is known of programs stays.
+	inject -i "$TMP/both" -o - >"$TMP/piped"
+	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
+	"$PBM_PERF" report --header -i - <"$TMP/out" >"$TMP/report"
+	grep -q '^# bpf_prog_info' "$TMP/report" || fail "the pipe has lost its bpf_prog_info"
 }
 
 test_pipes_get_what_the_file_has()

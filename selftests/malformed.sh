@@ -315,15 +315,15 @@ other_order()
 	echo --big
 }
 
-# An event that is shorter than its fields is an error: nothing tells what it was. What
-# is after it must not be swapped with it.
+# An event that is shorter than its fields is an error: nothing tells what it was. So is
+# one whose size is no multiple of 8: what is after it must not be swapped with it.
 test_short_events_of_the_other_byte_order_are_errors()
 {
 	local order size type status
 
 	order=$(other_order)
 	for type in KSYMBOL BPF_EVENT; do
-		for size in 8 20; do
+		for size in 8 20 30; do
 			generate "$type of $size bytes" ${order:+"$order"} <<-END
 				file.odd = file.record(perfgen.$type, bytes($size - 8))
 			END
@@ -334,10 +334,6 @@ test_short_events_of_the_other_byte_order_are_errors()
 			esac
 			grep -q -e ': failed to process type: 1[78] ' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
 		done
-		generate "$type of 30 bytes" ${order:+"$order"} <<-END
-			file.odd = file.record(perfgen.$type, bytes(22))
-		END
-		check_script "$TMP/file"
 	done
 }
 
@@ -477,6 +473,46 @@ test_a_pipe_that_is_cut_off_is_read()
 	truncate -s -8 "$TMP/file"
 	check_script "$TMP/file" 2
 	grep -q -e 'unexpected end of event stream' "$TMP/out"
+	run_to 1 inject -i "$TMP/file" -o "$TMP/injected"
+	check_script "$TMP/injected" 2
+
+	# Within the header of that event
+	generate "a pipe cut within a header" --pipe <<-'END'
+		end = file.bytes()[:6 - len(file.block_event())]
+		file.bytes = lambda: end
+	END
+	check_script "$TMP/file" 2
+	grep -q -e 'unexpected end of event stream' "$TMP/out"
+	run_to 1 inject -i "$TMP/file" -o "$TMP/injected"
+	check_script "$TMP/injected" 2
+}
+
+# Each piece has the programs of its own.
+test_blocks_of_a_pipe_are_printed_once()
+{
+	generate "two blocks of a pipe" --pipe <<-'END'
+		first, event = file.block_event(), file.block_event
+		file.block = file.make_block(progs=[(11, 0, 0)], sets=[perfgen.GAMMA[4]], names=[b"gamma"])
+		file.block_event = lambda: first + event()
+	END
+	run report --header -i "$TMP/file"
+	grep -o '^# bpf_metadata [0-9]*' "$TMP/out" >"$TMP/got"
+	printf '# bpf_metadata %s
+' 7 9 11 >"$TMP/want"
+	same "programs in the header" "$TMP/want" "$TMP/got"
+}
+
+# What follows in another block is copied for each program.
+test_too_many_continued_sets_are_ignored()
+{
+	generate "continued sets" <<-'END'
+		progs = [(number, 0, 0) for number in range(1000)]
+		sets = [[(b"%d" % number, b"1") for number in range(3000)]]
+		file.block = 2 * file.make_block(progs=progs, sets=sets, names=[b"a"])
+	END
+	run report --header-only -i "$TMP/file"
+	grep -q -e 'ignored BPF metadata in the header at 0x[0-9a-f]*: too many sets are continued' "$TMP/out" ||
+		fail "no warning: $(grep -v '^# bpf_metadata' "$TMP/out")"
 }
 
 # broken FILE MESSAGE: what is as long as it says, but has no room for an event
@@ -490,6 +526,87 @@ broken()
 	rm -rf "$TMP/injected"
 	run_to '[1-9]*' inject -i "$1" -o "$TMP/injected"
 	run_to '[1-9]*' inject -i "$1" -o -
+}
+
+# perf of v5.1 to v5.18 wrote the arrays of bpf_prog_info one after the other.
+test_arrays_that_are_not_aligned_are_read()
+{
+	generate "arrays that aren't aligned" <<-'END'
+		info = file.prog_info(perfgen.ALPHA, offsets=(4, 12, 20), data_len=28)
+		file.infos[0] = info[:-24] + bytes(4) + info[-24:]
+	END
+	run report --header-only -i "$TMP/file"
+	grep -q '^# bpf_prog_info 7: bpf_prog_0011223344556677_alpha addr 0xffffffffc0001000' "$TMP/out"
+}
+
+# A context switch is nothing but sample ids, and those of its event can be fewer.
+test_sample_ids_are_those_of_the_event()
+{
+	generate "fewer sample ids" <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER | perfgen.CPU), (2, perfgen.IDENTIFIER)]
+		file.odd = file.record(14, file.sample_id())
+	END
+	check_script "$TMP/file"
+	generate "no room for sample ids" <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER | perfgen.CPU), (2, perfgen.IDENTIFIER)]
+		file.odd = file.record(14, file.u64(2))
+	END
+	broken "$TMP/file" "Can't parse sample, err = -14"
+}
+
+# The number of the mark is that of a feature which the older perf didn't have.
+test_a_stream_of_an_older_perf_is_read()
+{
+	local mark
+
+	for mark in 27 30; do
+		generate "a stream with mark $mark" --pipe <<-END
+			file.last_feature = $mark
+		END
+		check_script "$TMP/file"
+		run report --stdio -i "$TMP/file"
+		grep -q '50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+	done
+}
+
+# PERF_RECORD_READ is as long as its event's read_format says.
+test_a_short_read_of_the_other_byte_order_is_read()
+{
+	generate "a read of one value" --big <<-'END'
+		file.odd = file.record(8, file.u32(1, 2) + file.u64(3) + file.sample_id())
+	END
+	check_script "$TMP/file"
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_READ: 1 2 cpu-clock 3$' "$TMP/out" || fail "$CASE: not swapped: $(grep READ "$TMP/out")"
+}
+
+# AUX area data is looked for in the whole file before the events are read.
+with_aux_area_data()
+{
+	generate "$1" "${@:3}" <<-END
+		file.events = [(1, perfgen.IDENTIFIER)]
+		file.first = file.record(70, file.u32(1, 0) + file.u64(1, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+		file.odd = file.record(perfgen.AUXTRACE, file.u64(64, 0, 0) + file.u32(0, 0, 0, 0)) + bytes(64)
+		$2
+	END
+}
+
+test_aux_area_data_are_looked_for_as_far_as_the_file_goes()
+{
+	local order cut
+
+	for order in '' --big; do
+		# Within the AUX area data, and within the event after it
+		for cut in 68 116 132; do
+			with_aux_area_data "cut at $cut" \
+				"whole = file.bytes(); file.bytes = lambda: whole[:file.odd_offset + $cut]" $order
+			run report --stdio -i "$TMP/file"
+			grep -q ' file is truncated' "$TMP/out" || fail "$CASE $order: no warning: $(cat "$TMP/out")"
+			grep -q '100.00%.*alpha' "$TMP/out" || fail "$CASE $order: no report: $(cat "$TMP/out")"
+		done
+	done
+	with_aux_area_data "an event of 0 bytes" 'file.odd += file.pack("IHH", 9, 0, 0)'
+	broken "$TMP/file" 'failed to process type: 70'
 }
 
 # A sample between the others that claims 64 KiB, more than the file has
@@ -814,6 +931,13 @@ run_tests \
 	test_a_file_without_most_of_its_data_is_read \
 	test_aux_area_data_that_is_cut_off_ends_the_data \
 	test_a_pipe_that_is_cut_off_is_read \
+	test_blocks_of_a_pipe_are_printed_once \
+	test_arrays_that_are_not_aligned_are_read \
+	test_sample_ids_are_those_of_the_event \
+	test_a_stream_of_an_older_perf_is_read \
+	test_a_short_read_of_the_other_byte_order_is_read \
+	test_aux_area_data_are_looked_for_as_far_as_the_file_goes \
+	test_too_many_continued_sets_are_ignored \
 	test_an_event_with_a_wrong_size_is_an_error \
 	test_an_event_with_a_wrong_size_is_an_error_in_a_large_file \
 	test_aux_area_data_of_a_wrong_size_is_an_error \

@@ -421,7 +421,6 @@ CASES = {
     "info-length": info(info_len=1 << 20),
     "info-data-length": info(data_len=0xfffffff8),
     "info-array-outside": info(offsets=(1 << 40, 8, 16)),
-    "info-array-unaligned": info(offsets=(1, 8, 16)),
     "info-array-long": info(count=0x20000001),
     "info-array-not-there": info(arrays=0, offsets=(64, 64, 64)),
     "info-name-no-nul": info(name=16 * b"n"),

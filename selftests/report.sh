@@ -390,12 +390,58 @@ test_names_decide_only_what_they_can()
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
 	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
 	[[ -z $(perfdata blocks "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
+	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
+	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON does not say so"
+
+	# There may be more programs where perf inject does not look.
+	sed 's/^file.write/file.odd += file.record(81, bytes(8))\n&/; s/^perfgen.BETA =.*//' "$TMP/made-up.py" \
+		>"$TMP/compressed.py"
+	PYTHONPATH=$SELFTESTS python3 "$TMP/compressed.py" "$TMP/compressed"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/compressed.header" 2>"$TMP/messages"
+	grep -q 'WARNING: lost the metadata of all BPF .*compressed' "$TMP/messages" || fail "no warning"
+	[[ -z $(perfdata blocks "$TMP/compressed.header") ]] || fail "perf inject stores what it guessed"
 
 	sed -i 's/file.odd = .*/& * 2/' "$TMP/made-up.py"
 	PYTHONPATH=$SELFTESTS python3 "$TMP/made-up.py" "$TMP/made-up"
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
 	printf 'answer=42, version="1.2.3"\t4\n' >"$TMP/want"
 	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
+}
+
+# The set may be that of a program whose BPF_EVENT was lost: before those of another
+# program that loads, or after all of them.
+test_names_of_lost_programs_decide_nothing()
+{
+	local where
+
+	printf '%s\t2\n' '(ambiguous)' 'answer=42, version="1.2.3"' >"$TMP/want"
+	for where in first odd; do
+		made_up <<-END
+			file.block = b""
+			file.$where = file.ksymbol((11, *perfgen.BETA[1:3], perfgen.BETA[3] + 4096, []))
+		END
+		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+		same "sets with a lost program, $where" "$TMP/want" "$TMP/got"
+	done
+}
+
+# A program that is interpreted has the address of a function of the kernel.
+test_a_program_without_an_image_is_not_the_kernel()
+{
+	made_up <<-'END'
+		text = b"[kernel.kallsyms]_text\0\0"
+		addr = 0xffffffff81000000
+		file.first = file.record(1, file.u32(0xffffffff, 0) + file.u64(addr, 1 << 24, addr) +
+		                         text + file.sample_id(), perfgen.KERNEL)
+		file.first += file.sample(addr + 16)
+		inter = (11, "0123456789abcdef", "gamma", addr + 4096, [])
+		file.infos.append(file.prog_info(inter))
+		file.nr_infos = 3
+		file.odd = file.bpf_event(inter) + file.sample(addr + 32)
+	END
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	printf '%s\t2\n' '7 alpha' '9 beta' N/A >"$TMP/want"
+	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
 # With $1, the rows of the file that is made up have these children.
@@ -602,6 +648,32 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
+# Two programs of one name in the same file; and blocks where a perf that does not know
+# them has left them.
+test_diff_tells_programs_of_one_name_apart()
+{
+	made_up <<-'END'
+		perfgen.BETA = (*perfgen.BETA[:2], "alpha", *perfgen.BETA[3:])
+		file.infos[1] = file.prog_info(perfgen.BETA)
+		file.block = b""
+	END
+	diff_sets 'the names of records'
+	made_up <<-'END'
+		file.with_records = False
+		file.odd = file.block_event()
+		file.block = b""
+	END
+	diff_sets 'a block among the events'
+}
+
+diff_sets()
+{
+	"$PBM_PERF" diff -s bpf_metadata "$TMP/made-up" "$TMP/made-up" >"$TMP/diff-report"
+	grep -v '^#' "$TMP/diff-report" | grep -o '[a-z(].*' | sed 's/ *$//' | sort >"$TMP/got"
+	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
+	same "sets by $1" "$TMP/want" "$TMP/got"
+}
+
 # Why versions are to be compared: to all else they look the same.
 test_symbols_do_not_tell_versions()
 {
@@ -652,11 +724,12 @@ test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
 	local id
 
-	start_top -s bpf_prog,bpf_metadata -e cpu-clock
+	# No more samples than perf top can take where the machine is emulated
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
 	trap 'stop_top; release' EXIT
 	await "perf top" grep -q PerfTop "$TMP/top"
 	hold busy_v1
-	spend 0 100000
+	spend 0 1000000
 	"${WORKLOAD[@]}"
 	id=${HELD_IDS[0]}
 	release
@@ -686,6 +759,8 @@ run_tests \
 	test_files_of_any_writer_read_the_same \
 	test_what_records_do_not_tell_is_ambiguous \
 	test_names_decide_only_what_they_can \
+	test_names_of_lost_programs_decide_nothing \
+	test_a_program_without_an_image_is_not_the_kernel \
 	test_children_of_a_row_count_each_sample_once \
 	test_children_without_the_block_are_left_out \
 	test_what_nobody_looked_for_is_unknown \
@@ -695,6 +770,7 @@ run_tests \
 	test_dispatchers_belong_to_no_program \
 	test_diff_compares_versions \
 	test_diff_compares_programs \
+	test_diff_tells_programs_of_one_name_apart \
 	test_symbols_do_not_tell_versions \
 	test_top_shows_programs_and_sets \
 	test_top_shows_a_program_that_was_loaded_for_a_moment

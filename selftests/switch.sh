@@ -137,10 +137,10 @@ test_memory_does_not_grow_from_file_to_file()
 	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
 	for n in {1..20}; do
 		hold -n 3 large
-		release
 		kill -USR2 "$PERF_PID"
 		await "dump $n" dumped "$n"
 		control ping
+		release
 		((n != 5)) || early=$(anonymous_memory)
 	done
 	late=$(anonymous_memory)
