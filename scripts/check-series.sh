@@ -46,7 +46,7 @@ what patches/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only this patch and those behind it
+  --from PATCH      build and test only this patch and those after it
   --out DIR         the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
@@ -100,7 +100,7 @@ resolve_paths()
 	[[ -f $SERIES/series ]] || die "$SERIES/series is not there" "name a tag that has patches"
 }
 
-# The columns of the table behind the patch
+# The columns of the table after the patch
 choose_columns()
 {
 	CELL_NAMES=(header applies checkpatch)
@@ -158,7 +158,7 @@ check_header()
 	subject=$(changelog | sed -n 's/^Subject: //p' | head -n 1)
 	[[ $subject =~ ^[a-z][^:]*:\ [A-Z] ]] || bad header "no 'Subject: part: What it does'"
 	((${#subject} <= MAX_SUBJECT)) || bad header "a subject of ${#subject} characters, more than $MAX_SUBJECT"
-	changelog | grep -q -x -e '---' || bad header "no line '---' behind the changelog"
+	changelog | grep -q -x -e '---' || bad header "no line '---' after the changelog"
 	(($(changelog | sed '/^Subject: /d; /^---$/d; /^$/d' | wc -l) >= 2)) || bad header "no changelog"
 	! changelog | grep -q -E -e "^$TRAILERS" || bad header "a trailer that somebody gave: $(changelog | grep -m 1 -E -e "^$TRAILERS")"
 	grep -q -x -F -e "$(diffstat -p1 "$SERIES/$PATCH" | tail -n 1)" "$SERIES/$PATCH" ||

@@ -997,7 +997,7 @@ test_series_with_a_defect_in_a_header()
 {
 	spoil 0001-a.patch '/^Subject/d' "no 'Subject: part: What it does'"
 	spoil 0001-a.patch "s/^Subject: .*/&$(printf '%80s' '')x/" "a subject of "
-	spoil 0001-a.patch '/^---$/d' "no line '---' behind the changelog"
+	spoil 0001-a.patch '/^---$/d' "no line '---' after the changelog"
 	spoil 0001-a.patch '/^It is/d' "no changelog"
 	spoil 0001-a.patch 's/^and was.*/&\nReviewed-by: A Man <a@man>/' "a trailer that somebody gave: Reviewed-by: A Man"
 	spoil 0001-a.patch '/1 file changed/d' "no diffstat"

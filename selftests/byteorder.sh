@@ -88,7 +88,7 @@ test_inject_swaps()
 	done
 }
 
-# The features of the other one are left out, and those behind them are found.
+# The features of the other one are left out, and those after them are found.
 test_inject_from_a_pipe_swaps()
 {
 	write_both --pipe

@@ -36,7 +36,7 @@ test_202_keys()		{ check_count 202 1 1; }
 test_203_keys()		{ check_count 203 1 2; }
 test_1000_keys()	{ check_count 1000 5 5; }
 
-# With more than one event the sample id behind the entries is longer.
+# With more than one event the sample id after the entries is longer.
 test_1000_keys_and_several_events()	{ check_count 1000 5 5 -e task-clock -e page-faults; }
 
 run_tests \

@@ -551,7 +551,7 @@ test_sample_ids_are_those_of_the_event()
 		file.events = [(1, perfgen.IDENTIFIER | perfgen.CPU), (2, perfgen.IDENTIFIER)]
 		file.odd = file.record(14, file.u64(2))
 	END
-	broken "$TMP/file" "Can't parse sample, err = -14"
+	broken "$TMP/file" ": failed to process type: 14 "
 }
 
 # The number of the mark is that of a feature which the older perf didn't have.
@@ -632,12 +632,12 @@ test_an_event_with_a_wrong_size_is_an_error()
 # As long as it was before
 test_an_event_with_a_wrong_size_is_an_error_in_a_large_file()
 {
-	generate "a sample with a wrong size, behind many" <<-'END'
+	generate "a sample with a wrong size, after many" <<-'END'
 		sample = file.sample(perfgen.ALPHA[3])
 		file.odd = 3000 * sample + sample[:6] + file.pack("H", 0xfff8) + sample[8:]
 	END
 	broken "$TMP/file" '^0x[0-9a-f]*: the data ends within an event$'
-	generate "7 bytes behind the last event" <<-'END'
+	generate "7 bytes after the last event" <<-'END'
 		file.odd = file.metadata(perfgen.ALPHA, tail=bytes(16))
 		records = file.records
 		file.records = lambda: records() + bytes(7)

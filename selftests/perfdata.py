@@ -128,7 +128,7 @@ class PerfData:
 
     def sample_id(self, at, kind, size):
         """
-        Where it is: at the end, which header.size can be behind in these two, if
+        Where it is: at the end, which header.size can be beyond in these two, if
         another session listens.
         """
         if kind == KSYMBOL:
@@ -315,7 +315,7 @@ def check(data):
 
 
 def strip(data, path):
-    """Copy all but the metadata records; the features behind the data move up."""
+    """Copy all but the metadata records; the features after the data move up."""
     if data.is_pipe:
         raise Bad("strip needs a seekable file")
     kept = b"".join(data.bytes[at:at + size] for at, kind, size in data.records

@@ -14,7 +14,7 @@ ones, malformed ones, those of other machines. Shares no code with perf.
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each, all of
 their metadata in records and, unless for a pipe, in the header. What a case has
-instead or besides stands between the samples, so that two are behind it. A
+instead or besides stands between the samples, so that two come after it. A
 directory has the records a second time.
 """
 import os
@@ -59,9 +59,9 @@ class File:
         self.events = [(1, 0)]
         self.attr_bits = (SAMPLE_ID_ALL,)
         self.attr_size = ATTR_SIZE
-        self.stale = b""                # behind the sample id of what the kernel tells of programs
+        self.stale = b""                # after the sample id of what the kernel tells of programs
         self.odd_offset = 0
-        self.chain = None               # of each sample behind its address, if any
+        self.chain = None               # of each sample after its address, if any
         self.with_records = True
         self.nr_samples = 2             # of each program
 
