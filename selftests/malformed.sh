@@ -605,8 +605,108 @@ test_aux_area_data_are_looked_for_as_far_as_the_file_goes()
 			grep -q '100.00%.*alpha' "$TMP/out" || fail "$CASE $order: no report: $(cat "$TMP/out")"
 		done
 	done
+	with_aux_area_data "all of the file" ''
+	run report --stdio -i "$TMP/file"
+	grep -q '50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
 	with_aux_area_data "an event of 0 bytes" 'file.odd += file.pack("IHH", 9, 0, 0)'
 	broken "$TMP/file" 'failed to process type: 70'
+}
+
+# What perf stat record writes before its rounds is not there.
+test_a_round_of_statistics_without_counters_is_an_error()
+{
+	generate "a round without counters" <<-'END'
+		file.odd = file.record(77, file.u64(1, 1000000000))
+	END
+	run_to '[1-9]*' script -i "$TMP/file"
+	grep -q -x 'Stat round without counters.' "$TMP/out" || fail "$CASE: no error: $(cat "$TMP/out")"
+	CASE="perf stat record"
+	run_to 0 stat record -o "$TMP/stat" -e task-clock,page-faults true
+	run script -i "$TMP/stat"
+	[[ $(grep -c -E ' (task-clock|page-faults)$' "$TMP/out") = 2 ]] || fail "$CASE: $(cat "$TMP/out")"
+}
+
+# arm_spe HEADER_SIZE CPUS PARAMS WORDS: of its CPU, after the number of PARAMS
+arm_spe()
+{
+	generate "Arm SPE, $*" <<-END
+		cpu = [0x1010101010101010, 0, $3, *range($4)]
+		file.events = [(1, perfgen.IDENTIFIER)]
+		file.first = file.record(70, file.u32(4, 0) + file.u64(2, $1, 1, $2, *cpu))
+	END
+	run report -D -i "$TMP/file"
+	sed -n '/AUXTRACE_INFO type: 4/,/^$/s/^  *\(.*[^ ]\) *:\([0-9a-fx]*\)$/\1 \2/p' "$TMP/out" >"$TMP/got"
+}
+
+test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes()
+{
+	local params
+
+	for params in 3 1048576; do
+		arm_spe 4 1 "$params" 3
+		printf '%s\n' 'Header version 2' 'Header size 4' 'PMU type v2 1' 'CPU number 1' \
+			'Magic 0x1010101010101010' 'CPU # 0' "Num of params $params" 'MIDR 0x0' 'PMU Type 1' \
+			'Min Interval 2' >"$TMP/want"
+		same "$CASE" "$TMP/want" "$TMP/got"
+	done
+	# There is no format for a header of 6 numbers.
+	arm_spe 6 1 3 10
+	[[ $(sed -n '5s/ .*//p' "$TMP/got") = Magic ]] || fail "$CASE: $(cat "$TMP/got")"
+}
+
+# group_of LEADER MEMBERS: of a file with two events
+group_of()
+{
+	generate "a group of $2, led by $1" <<-END
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		file.features[17] = file.u32(1) + file.string(b"both") + file.u32($1, $2)
+	END
+	run report --header-only -v -i "$TMP/file"
+}
+
+test_groups_have_the_events_that_they_say()
+{
+	local group
+
+	group_of 0 2
+	grep -q -x '# group: both{cpu-clock,task-clock}' "$TMP/out" || fail "$CASE: $(grep group "$TMP/out")"
+	for group in '0 1000' '0 0' '1 2' '2 1'; do
+		# shellcheck disable=SC2086 # two numbers
+		group_of $group
+		grep -q -x 'invalid group desc' "$TMP/out" || fail "$CASE is taken"
+		if grep '^# group: ' "$TMP/out"; then
+			fail "$CASE is shown"
+		fi
+		run report --stdio --group -i "$TMP/file"
+		grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+	done
+}
+
+test_ranges_of_cpus_end_where_they_say()
+{
+	generate "a range of CPUs" <<-'END'
+		file.odd = file.record(74, file.pack("HBBHH", 2, 0, 0, 1, 3))
+	END
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_CPU_MAP.*: 1-3$' "$TMP/out" || fail "$CASE: $(grep CPU_MAP "$TMP/out")"
+	generate "a range of CPUs that ends first" <<-'END'
+		file.odd = file.record(74, file.pack("HBBHH", 2, 0, 0, 3, 1))
+	END
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_CPU_MAP.*: failed to get cpumap from event$' "$TMP/out" ||
+		fail "$CASE: $(grep CPU_MAP "$TMP/out")"
+}
+
+# 16 maps of as many keys as a map may have are 82 full records.
+test_records_of_one_name_end_somewhere()
+{
+	generate "records without end" <<-'END'
+		file.block = b""
+		for record in range(100):
+		    file.odd += file.metadata(perfgen.GAMMA, entries=[(b"%d-%d" % (record, n), b"1") for n in range(203)])
+	END
+	run report --stdio -s bpf_metadata -v -i "$TMP/file"
+	grep -q 'BPF metadata: left out a record: No space left on device' "$TMP/out" || fail "$CASE: no message"
 }
 
 # A sample between the others that claims 64 KiB, more than the file has
@@ -932,6 +1032,11 @@ run_tests \
 	test_aux_area_data_that_is_cut_off_ends_the_data \
 	test_a_pipe_that_is_cut_off_is_read \
 	test_blocks_of_a_pipe_are_printed_once \
+	test_groups_have_the_events_that_they_say \
+	test_ranges_of_cpus_end_where_they_say \
+	test_records_of_one_name_end_somewhere \
+	test_a_round_of_statistics_without_counters_is_an_error \
+	test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes \
 	test_arrays_that_are_not_aligned_are_read \
 	test_sample_ids_are_those_of_the_event \
 	test_a_stream_of_an_older_perf_is_read \
