@@ -88,7 +88,7 @@ TESTS_OF = (
      "placement.sh malformed.sh byteorder.sh live.sh report.sh"),
     (r"builtin-record\.c|util/(synthetic-events|sideband_evlist)\.c",
      "modes.sh placement.sh record.sh live.sh switch.sh"),
-    (r"builtin-inject\.c", "inject.sh placement.sh malformed.sh"),
+    (r"builtin-inject\.c", "inject.sh placement.sh malformed.sh report.sh"),
     (r"builtin-script\.c", "placement.sh values.sh header.sh"),
     (r"util/data-convert-.*\.c", "convert.sh malformed.sh untouched.sh"),
     (r".*",

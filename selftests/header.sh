@@ -163,11 +163,11 @@ test_a_pipe_has_the_block_at_its_end()
 	hold simple functions none
 	record - >"$TMP/pipe"
 	record - --bpf-metadata=header >"$TMP/pipe-header"
-	perfdata types "$TMP/pipe" | grep -q -x 84
+	perfdata types "$TMP/pipe" | grep -c -x 84
 	want_no_records "$TMP/pipe-header"
 	for file in pipe pipe-header; do
 		want_block "$TMP/$file" "${HELD_IDS[@]:0:2}"
-		perfdata without "$TMP/$file" | grep -q -x -e "${HELD_IDS[2]}"$'\tnone' ||
+		perfdata without "$TMP/$file" | grep -c -x -e "${HELD_IDS[2]}"$'\tnone' ||
 			fail "a program without metadata is not in $file"
 		"$PBM_PERF" report --header -i - <"$TMP/$file" >"$TMP/printed" 2>/dev/null
 		grep -q -x -F -e "# bpf_metadata ${HELD_IDS[0]} simple: version=\"1.2.3\", answer=42" "$TMP/printed" ||

@@ -79,7 +79,7 @@ test_a_huge_section_is_not_read()
 		fail "perf record -v says: $(grep metadata "$TMP/messages")"
 	show "$TMP/data"
 	shows_no_record "$(symbol_of 0)"
-	values entries "$TMP/data.script" "$(symbol_of 1)" | grep -q -x -e $'answer\t42'
+	values entries "$TMP/data.script" "$(symbol_of 1)" | grep -c -x -e $'answer\t42'
 	without=$(record_memory -o "$TMP/none" --bpf-metadata=none)
 	with=$(record_memory -o "$TMP/all")
 	echo "$without KiB without metadata, $with with"

@@ -649,6 +649,8 @@ test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes()
 			'Min Interval 2' >"$TMP/want"
 		same "$CASE" "$TMP/want" "$TMP/got"
 	done
+	arm_spe 4 2 2 7
+	[[ $(grep -c '^Magic ' "$TMP/got") = 2 ]] || fail "$CASE: not two CPUs: $(cat "$TMP/got")"
 	# There is no format for a header of 6 numbers.
 	arm_spe 6 1 3 10
 	[[ $(sed -n '5s/ .*//p' "$TMP/got") = Magic ]] || fail "$CASE: $(cat "$TMP/got")"
@@ -806,6 +808,8 @@ generate_too_long()
 	generate "$1 u64 too long, events $2" "${@:3}" <<-END
 		from perfgen import IDENTIFIER, CPU
 		file.events = [$2]
+		# Its name with the NUL is a byte more than a multiple of 8.
+		perfgen.BETA = (*perfgen.BETA[:2], "gammas", *perfgen.BETA[3:])
 		file.stale = file.u64(*range(0x123456789, 0x123456789 + $1))
 		file.odd = file.text_poke(perfgen.ALPHA[3], b"\\x90" * 5, b"\\xe9\\1\\2\\3\\4")
 	END

@@ -406,6 +406,10 @@ test_names_decide_only_what_they_can()
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
 	printf 'answer=42, version="1.2.3"\t4\n' >"$TMP/want"
 	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	if grep 'WARNING: lost' "$TMP/messages"; then
+		fail "nothing is lost"
+	fi
 }
 
 # The set may be that of a program whose BPF_EVENT was lost: before those of another
