@@ -14,7 +14,8 @@ does not compile, or that makes the same object code, is skipped. Of the others
 "perf test bpf-metadata" runs first, then the files of selftests/ that concern the
 source file, the fastest first, until a test fails. Tests that fail without a mistake
 are left out, and said. Mistakes that no test notices have survived; the reason why
-that is right stands in a file, as ID, tab, text.
+that is right stands in a file, as ID, tab, text. If the text begins with "equivalent: ",
+the mistake changes nothing that anybody could notice, and is counted apart.
 
 It goes on where it was interrupted. As root, with the tree that
 scripts/apply-and-build.sh TAG has left.
@@ -42,9 +43,9 @@ Run:
   --clean           forget the copy and the results of an earlier run first
   -h, --help        this text
 
-The last line is "N caught, N survived, N skipped".
-Exit status: 0 at least 95 % were caught and each survivor has a reason, 1 not so,
-2 could not run.
+The last line is "N caught, N survived, N equivalent, N skipped".
+Exit status: 0 at least 95 % of the caught and survived were caught and each survivor
+has a reason, 1 not so, 2 could not run.
 """
 import difflib
 import fcntl
@@ -65,6 +66,8 @@ REPO = os.path.dirname(SCRIPTS)
 SELFTESTS = os.path.join(REPO, "selftests")
 # BPF programs belong to the machine, not to a checkout: so does this lock.
 MACHINE_LOCK = "/sys/kernel"
+# These load none.
+UNLOCKED = ("malformed.sh", "byteorder.sh")
 PERF_TEST = "perf-test"
 GOAL = 95
 LIMIT = 300                     # seconds for a file of tests that is new
@@ -468,7 +471,8 @@ class Run:
         """The names of the tests that fail, and why it ended; with first only the first one."""
         args, env, cwd = self.test_command(name)
         machine = os.open(MACHINE_LOCK, os.O_RDONLY)
-        fcntl.flock(machine, fcntl.LOCK_EX)
+        if name not in UNLOCKED:
+            fcntl.flock(machine, fcntl.LOCK_EX)
         start, found, process = time.monotonic(), [], None
         try:
             with open(self.log(log), "w", encoding="utf-8", errors="replace") as file:
@@ -604,19 +608,21 @@ class Run:
 
     def report(self, mutations):
         done, reasons = self.read_results(), read_reasons(self.opt["reasons"])
-        counts = {"caught": 0, "survived": 0, "skipped": 0}
+        counts = {"caught": 0, "survived": 0, "equivalent": 0, "skipped": 0}
         unexplained = 0
         for mutation in mutations:
             verdict = done[mutation.id][0]
-            counts[verdict] += 1
-            if verdict != "survived":
-                continue
             reason = reasons.get(mutation.id)
+            if verdict == "survived" and reason and reason.startswith("equivalent: "):
+                verdict = "equivalent"
+            counts[verdict] += 1
+            if verdict not in ("survived", "equivalent"):
+                continue
             unexplained += not reason
-            print(f"SURVIVED {mutation.id} {mutation.file}:{mutation.function}\n"
+            print(f"{verdict.upper()} {mutation.id} {mutation.file}:{mutation.function}\n"
                   f"  - {mutation.before}\n  + {mutation.after}\n  {reason or 'no reason is given'}")
         judged = counts["caught"] + counts["survived"]
-        print(f"{counts['caught']} caught, {counts['survived']} survived, {counts['skipped']} skipped")
+        print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
         return 0 if judged and 100 * counts["caught"] >= GOAL * judged and not unexplained else 1
 
 

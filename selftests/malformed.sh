@@ -254,17 +254,31 @@ test_programs_in_each_others_place_are_shown()
 }
 
 # The menu of a row asks whether its map is that of the kernel.
-test_programs_in_each_others_place_are_browsed()
+browse()
 {
 	local symbol=bpf_prog_0123456789abcdef_gamma
 
-	write_case ksymbol-over-another "$TMP/file"
-	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$TMP/file"
+	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$1"
 	await "the warning that the file has no kernel" terminal_shows '^ *.?Press any key'
 	press Enter
 	await "the row of $symbol" terminal_shows "^ *[0-9.]+%.*$symbol"
 	press Enter
 	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
+}
+
+test_programs_in_each_others_place_are_browsed()
+{
+	write_case ksymbol-over-another "$TMP/file"
+	browse "$TMP/file"
+}
+
+# Its event has the first time of all. The map of the kernel is then split from above.
+test_a_program_that_loads_above_the_others_is_browsed()
+{
+	generate "a program above the others" <<-'END'
+		file.odd = file.ksymbol(perfgen.GAMMA[:3] + perfgen.BETA[3:])
+	END
+	browse "$TMP/file"
 }
 
 # generate CASE [OPTION...]: $TMP/file, with the change that standard input makes to "file"
@@ -684,6 +698,58 @@ test_groups_have_the_events_that_they_say()
 	done
 }
 
+# Also for an event that was in a group of the first one
+test_groups_of_a_stream_are_those_of_its_last_description()
+{
+	generate "two descriptions of groups" --pipe <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		both = file.u32(1) + file.string(b"both") + file.u32(0, 2)
+		one = file.u32(1) + file.string(b"one") + file.u32(1, 1)
+		file.features[17] = both
+		file.more_features = file.record(perfgen.HEADER_FEATURE, file.u64(17) + one)
+	END
+	run report --stdio --group -i "$TMP/file"
+	grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+}
+
+test_descriptions_of_events_have_any_size()
+{
+	local size
+
+	for size in 64 136 65536; do
+		generate "a description of $size bytes" <<-END
+			attr = file.attr()[:$size].ljust($size, b"\0")
+			file.features[12] = file.u32(1, $size) + attr + file.u32(0) + file.string(b"clock")
+		END
+		run report --header-only -i "$TMP/file"
+		grep -q -e '^# event : name = clock, , type = 1 .*, sample_type = IP|TID|TIME|PERIOD' "$TMP/out" ||
+			fail "$CASE: $(cat "$TMP/out")"
+	done
+}
+
+# topology BYTES: of one CPU, after the number of strings
+topology()
+{
+	generate "a topology of CPUs" <<-END
+		file.features[7] = file.u32(1, 1)
+		file.features[13] = file.u32(1) + $1 + file.u32(0) + file.u32(5, 0, 0, 0)
+	END
+	run report --header-only -I -i "$TMP/file"
+}
+
+test_a_topology_without_a_string_is_left_out()
+{
+	local core='^# CPU 0: Core ID 5, '
+
+	topology 'file.string(b"0-3")'
+	grep -q "$core" "$TMP/out" || fail "$CASE: no CPU: $(cat "$TMP/out")"
+	grep -q '^# sibling sockets : 0-3$' "$TMP/out" || fail "$CASE: no siblings: $(cat "$TMP/out")"
+	topology 'file.u32(0xfffff0)'
+	if grep -e "$core" "$TMP/out"; then
+		fail "$CASE is shown"
+	fi
+}
+
 test_ranges_of_cpus_end_where_they_say()
 {
 	generate "a range of CPUs" <<-'END'
@@ -709,6 +775,22 @@ test_records_of_one_name_end_somewhere()
 	END
 	run report --stdio -s bpf_metadata -v -i "$TMP/file"
 	grep -q 'BPF metadata: left out a record: No space left on device' "$TMP/out" || fail "$CASE: no message"
+}
+
+# As wide as the longest set, but no line is too long for a reader.
+test_a_column_of_sets_ends_somewhere()
+{
+	local want
+
+	while read -r CASE want; do
+		write_case "$CASE" "$TMP/file"
+		run report --stdio -s bpf_metadata,bpf_prog -i "$TMP/file"
+		[[ $(awk '/^# [.]/ { print length($3) }' "$TMP/out") = "$want" ]] ||
+			fail "$CASE: not $want wide: $(grep '^# [.]' "$TMP/out")"
+	done <<-'END'
+		good 26
+		block-set-cut 4096
+	END
 }
 
 # A sample between the others that claims 64 KiB, more than the file has
@@ -1024,6 +1106,7 @@ run_tests \
 	test_unknown_types_are_skipped_in_a_directory \
 	test_programs_in_each_others_place_are_shown \
 	test_programs_in_each_others_place_are_browsed \
+	test_a_program_that_loads_above_the_others_is_browsed \
 	test_many_keys_with_the_same_hash_are_read \
 	test_a_value_of_many_strings_is_converted \
 	test_short_events_of_the_other_byte_order_are_errors \
@@ -1037,8 +1120,12 @@ run_tests \
 	test_a_pipe_that_is_cut_off_is_read \
 	test_blocks_of_a_pipe_are_printed_once \
 	test_groups_have_the_events_that_they_say \
+	test_groups_of_a_stream_are_those_of_its_last_description \
+	test_descriptions_of_events_have_any_size \
+	test_a_topology_without_a_string_is_left_out \
 	test_ranges_of_cpus_end_where_they_say \
 	test_records_of_one_name_end_somewhere \
+	test_a_column_of_sets_ends_somewhere \
 	test_a_round_of_statistics_without_counters_is_an_error \
 	test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes \
 	test_arrays_that_are_not_aligned_are_read \

@@ -51,6 +51,7 @@ class File:
         self.block = self.make_block()
         self.section_size = None        # of the feature with the block
         self.features = {}              # more of them: bytes by number
+        self.more_features = b""        # of a pipe, as records
         self.moved = None               # (feature, offset) in the table of sections
         self.last_feature = LAST_FEATURE
         # Of each event, cpu-clock and task-clock: its id and what its samples and sample
@@ -209,7 +210,7 @@ class File:
             out += self.record(HEADER_ATTR, self.attr(n) + self.u64(number))
         for number, data in self.feature_bytes().items():
             out += self.record(HEADER_FEATURE, self.u64(number) + data)
-        out += self.record(HEADER_FEATURE, self.u64(self.last_feature))
+        out += self.more_features + self.record(HEADER_FEATURE, self.u64(self.last_feature))
         self.first = b""
         return out + self.records() + self.block_event()
 
