@@ -12,8 +12,9 @@ counts how many of them the tests notice. Each mistake is a line of a table:
 BEFORE is the Nth such line of that function, without its indentation. A mistake that
 does not compile, or that makes the same object code, is skipped. Of the others
 "perf test bpf-metadata" runs first, then the files of selftests/ that concern the
-source file, the fastest first, until a test fails. Tests that fail without a mistake
-are left out, and said. Mistakes that no test notices have survived; the reason why
+source file, the fastest first, until a test fails. A test that noticed a mistake before
+stands in a file, as ID, tab, name, and is tried first. Tests that fail without a
+mistake are left out, and said. Mistakes that no test notices have survived; the reason why
 that is right stands in a file, as ID, tab, text. If the text begins with "equivalent: ",
 the mistake changes nothing that anybody could notice, and is counted apart.
 
@@ -31,6 +32,7 @@ Table:
   --list            print the table and end
   --table FILE      (default: scripts/mutations/TAG.tsv)
   --reasons FILE    (default: scripts/mutations/TAG.survivors)
+  --caught FILE     (default: scripts/mutations/TAG.caught)
 
 Run:
   --only ERE        only mistakes whose ID, FILE, FUNCTION or RULE matches
@@ -84,7 +86,7 @@ TESTS_OF = (
      "inject.sh switch.sh live.sh report.sh"),
     (r"util/bpf-event\.c", "agree.sh functions.sh header.sh malformed.sh report.sh live.sh switch.sh"),
     (r"util/(sort|hist|map|maps|machine|dso|symbol-elf)\.c|builtin-(report|top|diff)\.c|ui/.*",
-     "report.sh untouched.sh"),
+     "report.sh untouched.sh malformed.sh"),
     (r"util/(header|env)\.c",
      "header.sh malformed.sh byteorder.sh inject.sh placement.sh report.sh untouched.sh"),
     (r"util/(session|event|tool|ordered-events)\.c",
@@ -92,7 +94,7 @@ TESTS_OF = (
     (r"builtin-record\.c|util/(synthetic-events|sideband_evlist)\.c",
      "modes.sh placement.sh record.sh live.sh switch.sh"),
     (r"builtin-inject\.c", "inject.sh placement.sh malformed.sh report.sh"),
-    (r"builtin-script\.c", "placement.sh values.sh header.sh"),
+    (r"builtin-script\.c", "placement.sh values.sh header.sh malformed.sh"),
     (r"util/data-convert-.*\.c", "convert.sh malformed.sh untouched.sh"),
     (r".*",
      "functions.sh maps.sh counts.sh lengths.sh header.sh placement.sh modes.sh malformed.sh "
@@ -334,7 +336,7 @@ def read_table(path):
     return mutations
 
 
-def read_reasons(path):
+def read_pairs(path):
     pairs = (line.split("\t", 1) for line in read_lines(path) if line and not line.startswith("#"))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[1].strip()}
 
@@ -467,9 +469,11 @@ class Run:
             return [self.perf, "test", "-v", "bpf-metadata"], env, self.path("tools/perf")
         return [os.path.join(SELFTESTS, name)], env, SELFTESTS
 
-    def failures(self, name, log, limit, known, first=True):
+    def failures(self, name, log, limit, known, first=True, only=None):
         """The names of the tests that fail, and why it ended; with first only the first one."""
         args, env, cwd = self.test_command(name)
+        if only:
+            env["PBM_FILTER"] = f"^{only}$"
         machine = os.open(MACHINE_LOCK, os.O_RDONLY)
         if name not in UNLOCKED:
             fcntl.flock(machine, fcntl.LOCK_EX)
@@ -559,15 +563,22 @@ class Run:
             os.unlink(self.log(log))
             if self.code(mutation.file) == before:
                 return "skipped", "same object code"
-            names = sorted(self.tests_of(mutation.file), key=lambda name: baseline[name][0])
-            for name in [PERF_TEST] + names:
-                seconds, known = baseline[name]
-                failed, _ = self.failures(name, mutation.id, 3 * seconds + 60, known)
-                if failed:
-                    return "caught", failed[0]
-            return "survived", " ".join(names)
+            return self.try_tests(mutation, baseline)
         finally:
             self.restore(mutation.file)
+
+    def try_tests(self, mutation, baseline):
+        names = sorted(self.tests_of(mutation.file), key=lambda name: baseline[name][0])
+        tries = [(name, None) for name in [PERF_TEST] + names]
+        test = read_pairs(self.opt["caught"]).get(mutation.id, "")
+        if test.split(":")[0] + ".sh" in names:
+            tries.insert(0, (test.split(":")[0] + ".sh", test))
+        for name, only in tries:
+            seconds, known = baseline[name]
+            failed, _ = self.failures(name, mutation.id, 3 * seconds + 60, known, only=only)
+            if failed:
+                return "caught", failed[0]
+        return "survived", " ".join(names)
 
     def original_code(self, file):
         """Kept, as the object is that of the last mistake until the next build"""
@@ -590,6 +601,9 @@ class Run:
     def run(self, mutations):
         done = self.read_results()
         left = [mutation for mutation in mutations if mutation.id not in done]
+        # What nobody expects to be noticed takes all tests.
+        reasons = read_pairs(self.opt["reasons"])
+        left.sort(key=lambda mutation: mutation.id in reasons)
         if left:
             self.prepare(mutations)
             for mutation in mutations:
@@ -607,7 +621,7 @@ class Run:
         return self.report(mutations)
 
     def report(self, mutations):
-        done, reasons = self.read_results(), read_reasons(self.opt["reasons"])
+        done, reasons = self.read_results(), read_pairs(self.opt["reasons"])
         counts = {"caught": 0, "survived": 0, "equivalent": 0, "skipped": 0}
         unexplained = 0
         for mutation in mutations:
@@ -630,7 +644,7 @@ class Run:
 
 
 def parse_options(args):
-    names = ["draw", "seed=", "count=", "list", "table=", "reasons=", "only=", "tree=", "base=", "out=",
+    names = ["draw", "seed=", "count=", "list", "table=", "reasons=", "caught=", "only=", "tree=", "base=", "out=",
              "make=", "jobs=", "clean", "help"]
     try:
         found, rest = getopt.gnu_getopt(args, "h", names)
@@ -663,7 +677,8 @@ def parse_options(args):
     for name, default in (("tree", os.path.join(built, "linux")), ("base", os.path.join(built, ".base/tree")),
                           ("out", os.path.join(built, "mutants")),
                           ("table", os.path.join(SCRIPTS, "mutations", tag + ".tsv")),
-                          ("reasons", os.path.join(SCRIPTS, "mutations", tag + ".survivors"))):
+                          ("reasons", os.path.join(SCRIPTS, "mutations", tag + ".survivors")),
+                          ("caught", os.path.join(SCRIPTS, "mutations", tag + ".caught"))):
         opt[name] = os.path.realpath(given.get(name, default))
     return opt
 

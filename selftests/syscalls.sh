@@ -117,6 +117,54 @@ test_map_of_4_MiB_that_20_programs_share_is_read_once()
 	(($(grep -c 'bench_.*version' "$TMP/block") == 20)) || fail "not all 20 programs have the key"
 }
 
+# start_recording under strace, with the calls in $TMP/calls
+start_traced()
+{
+	cat >"$TMP/traced" <<-END
+		#!/bin/sh
+		exec strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" "$PBM_PERF" "\$@"
+	END
+	chmod +x "$TMP/traced"
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 PBM_PERF=$TMP/traced start_recording "$TMP/data" -a
+}
+
+# lookups_by_id [ID]
+lookups_by_id()
+{
+	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=${1:-[0-9]*}," "$TMP/calls" || true
+}
+
+is_looked_up()
+{
+	(($(lookups_by_id "$1") >= $2))
+}
+
+are_more_looked_up()
+{
+	(($(lookups_by_id) > $1))
+}
+
+# When it loads, 20, 100 and 1,020 ms later, and when the recording ends, as its map may
+# be bound late. It stays as it is, and so nothing is read again.
+test_a_program_that_loads_is_looked_up_five_times()
+{
+	local before
+
+	command -v strace >/dev/null || skip "strace is not there"
+	start_traced
+	hold none
+	await "four times" is_looked_up "${HELD_IDS[0]}" 4
+	# The second one is looked up after a look at those that are young.
+	for _ in 1 2; do
+		before=$(lookups_by_id)
+		"$OUTPUT/hold" simple.bpf.o </dev/null >"$TMP/loaded"
+		await "a program that loads later" are_more_looked_up "$before"
+	done
+	stop_recording
+	[[ $(lookups_by_id "${HELD_IDS[0]}") = 5 ]] ||
+		fail "it is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
+}
+
 # That of BPF's trampolines. What is searched for the kernel's own symbols, which stand
 # first, ends before. A read() at the end of the file gets nothing.
 test_kallsyms_is_read_to_its_end_once()
@@ -136,4 +184,5 @@ run_tests \
 	test_programs_without_metadata \
 	test_map_of_4_MiB_that_20_programs_share_is_read_once \
 	test_none_makes_no_more_calls_than_unpatched_perf \
+	test_a_program_that_loads_is_looked_up_five_times \
 	test_kallsyms_is_read_to_its_end_once
