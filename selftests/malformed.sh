@@ -1072,7 +1072,7 @@ test_a_file_of_a_later_perf_is_explained()
 		larger_attributes ${order:+"$order"}
 		# shellcheck disable=SC2086 # several words
 		run_to '[1-9]*' $command -i "$TMP/file"
-		grep -q -F -e "The $TMP/file file is of a newer perf" "$TMP/out" ||
+		grep -q -F -e "The $TMP/file file is from a newer perf" "$TMP/out" ||
 			fail "perf $command: $(cat "$TMP/out")"
 		grep -q -F -e "perf inject -i $TMP/file -o - | perf report -i -" "$TMP/out"
 	done

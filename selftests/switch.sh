@@ -168,6 +168,53 @@ test_programs_that_load_while_perf_switches()
 	check_files 4
 }
 
+is_traced()
+{
+	! grep -q '^TracerPid:.*\<0$' "/proc/$PERF_PID/status"
+}
+
+main_thread_waits()
+{
+	grep -q '^State:.*tracing stop' "/proc/$PERF_PID/task/$PERF_PID/status" &&
+		grep -q '^1 ' "/proc/$PERF_PID/task/$PERF_PID/syscall"
+}
+
+# perf has read the buffer of the program's CPU when the program loads, so its events are
+# in the next file. By the end of that file the program is gone.
+test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
+{
+	local tracer
+
+	native_only "it tests an order of events, and not the kernel"
+	command -v strace >/dev/null || skip "strace is not there"
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	kill -STOP "$PERF_PID"
+	kill -USR2 "$PERF_PID"
+	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
+		-e inject=write:delay_enter=$((3000000 * SCALE)):when=1 -p "$PERF_PID" &
+	tracer=$!
+	await "strace" is_traced
+	kill -CONT "$PERF_PID"
+	# Another thread can have taken the signal.
+	send_control ping
+	await "a write" main_thread_waits
+	taskset -c "$(first_cpu)" "$OUTPUT/churn" -n 1 -l 50 </dev/null >>"$TMP/list"
+	await_ack
+	kill "$tracer"
+	wait "$tracer" || :
+	stop_recording
+	perfdata ksymbols "$(nth_file 2)" >"$TMP/ksymbols"
+	grep -q '_churn_1$' "$TMP/ksymbols" || fail "the program is not in the second file"
+	check_file "$(nth_file 2)"
+	check_numbers 2 1
+}
+
+first_cpu()
+{
+	sed 's/[,-].*//' /sys/devices/system/cpu/online
+}
+
 dumped()
 {
 	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
@@ -254,6 +301,7 @@ run_tests \
 	test_functions_have_the_names_of_each_file \
 	test_memory_does_not_grow_from_file_to_file \
 	test_programs_that_load_while_perf_switches \
+	test_a_program_that_loads_after_the_last_read_is_in_the_next_file \
 	test_files_that_are_removed_take_nothing_with_them \
 	test_switch_by_time \
 	test_switch_by_time_after_a_slow_start \
