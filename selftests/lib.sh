@@ -34,6 +34,7 @@
 #	open_terminal COMMAND...	run it in a terminal until the test ends
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
+#	is_traced ID		is strace attached to this process or thread?
 #	same WHAT WANT GOT	compare two files, fail with their difference
 #	want_no_records FILE	it has samples, and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
@@ -422,6 +423,11 @@ shows_no_record()
 	if grep -a -E -e "PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/data.script"; then
 		fail "there is a record of $1, and no metadata"
 	fi
+}
+
+is_traced()
+{
+	! grep -q '^TracerPid:.*\<0$' "/proc/$1/status"
 }
 
 # LeakSanitizer cannot look into a process that is traced.

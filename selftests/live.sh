@@ -366,6 +366,41 @@ test_end_while_programs_load_faster_than_they_are_read()
 	kill "$HOLDER_PID" || fail "churn has ended"
 }
 
+knows_program()
+{
+	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
+}
+
+# It has no map when perf reads it, and may have got one later: it is gone when perf looks
+# again. perf has it open while it reads it, for which strace gives the test time.
+test_program_that_unloads_while_it_is_read_is_unknown()
+{
+	local thread tracer symbol
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not there"
+	start_recording "$TMP/data" -a
+	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
+	: >"$TMP/strace"
+	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject=bpf:delay_exit=600000 &
+	tracer=$!
+	await "strace" is_traced "$thread"
+	hold busy
+	symbol=$(symbol_of 0)
+	await "the first look" knows_program "${HELD_IDS[0]}"
+	release
+	# The next look comes 20 ms after the last call of this one.
+	await "the next look" grep -q "{prog_id=${HELD_IDS[0]},.* = -1 ENOENT" "$TMP/strace"
+	kill "$tracer"
+	wait "$tracer" || :
+	stop_recording
+	has_ksymbol "$TMP/data" "$symbol"
+	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
+	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
+		fail "nobody knows that it has no metadata"
+	fi
+}
+
 # The kernel takes its time to verify the filter.
 test_sample_filter()
 {
@@ -415,5 +450,6 @@ run_tests \
 	test_events_that_are_enabled_and_disabled_by_control \
 	test_end_by_signal \
 	test_end_while_programs_load_faster_than_they_are_read \
+	test_program_that_unloads_while_it_is_read_is_unknown \
 	test_sample_filter \
 	test_off_cpu

@@ -169,11 +169,6 @@ test_programs_that_load_while_perf_switches()
 	check_files 4
 }
 
-is_traced()
-{
-	! grep -q '^TracerPid:.*\<0$' "/proc/$PERF_PID/status"
-}
-
 main_thread_waits()
 {
 	grep -q '^State:.*tracing stop' "/proc/$PERF_PID/task/$PERF_PID/status" &&
@@ -195,7 +190,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
 		-e inject=write:delay_enter=$((3000000 * SCALE)):when=1 -p "$PERF_PID" &
 	tracer=$!
-	await "strace" is_traced
+	await "strace" is_traced "$PERF_PID"
 	kill -CONT "$PERF_PID"
 	# Another thread can have taken the signal.
 	send_control ping
