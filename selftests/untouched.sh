@@ -18,7 +18,7 @@ recorded()
 	record "$TMP/header.data" -F 999 --bpf-metadata=header
 	record "$TMP/none.data" -F 999 --bpf-metadata=none
 	FUNCTION=$(perfdata costs "$TMP/header.data" |
-		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id { print $3; exit }')
+		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id && !found++ { print $3 }')
 	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
 }
 
