@@ -106,7 +106,7 @@ least_cpu_time_of()
 	done | sort -n | sed -n 1p
 }
 
-# Of perf record in mode $1
+# CPU time of perf record in mode $1, in ms
 record_time()
 {
 	least_cpu_time_of "$PBM_PERF" record -N -q -e cpu-clock -c 1000000000 -o "$TMP/data" \
@@ -131,7 +131,7 @@ test_no_map_takes_more_work_than_a_map_may_take()
 	local measure cost kind own
 
 	native_only "it measures CPU time"
-	# It differs from run to run by much less than itself.
+	# Between two runs, the CPU time differs by much less than this.
 	own=$(record_time none)
 	measure=$(cost_of work_int)
 	for kind in double name; do

@@ -348,9 +348,9 @@ slow_reads()
 	(($(grep -c DELAYED "$TMP/strace" || true) >= $1))
 }
 
-# A program each 50 ms, for longer than await() waits, and 100 ms for each call that
-# perf asks about it with.
-test_end_while_programs_load_faster_than_they_are_read()
+# A recording whose side band thread takes longer for each bpf() call: $1 is what strace
+# injects. Its calls are in $TMP/strace; sets TRACER.
+start_slow_recording()
 {
 	local thread
 
@@ -359,7 +359,16 @@ test_end_while_programs_load_faster_than_they_are_read()
 	start_recording "$TMP/data" -a
 	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
 	: >"$TMP/strace"
-	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject=bpf:delay_enter=100000 &
+	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
+	TRACER=$!
+	await "strace" is_traced "$thread"
+}
+
+# A program each 50 ms, for longer than await() waits, and 100 ms for each call that
+# perf asks about it with.
+test_end_while_programs_load_faster_than_they_are_read()
+{
+	start_slow_recording delay_enter=100000
 	start_churn -n $((800 * SCALE)) -t $((40000 * SCALE)) -l 0
 	await "slow reads" slow_reads 3
 	interrupt_recording
@@ -371,33 +380,26 @@ knows_program()
 	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
 }
 
-# It has no map when perf reads it, and may have got one later: it is gone when perf looks
-# again. perf has it open while it reads it, for which strace gives the test time.
+# The program has no map when perf reads it, may get one later, and is gone when perf looks
+# again. perf keeps the program open while it reads it; strace makes that slow.
 test_program_that_unloads_while_it_is_read_is_unknown()
 {
-	local thread tracer symbol
+	local symbol
 
-	native_only "strace stops perf at each system call"
-	command -v strace >/dev/null || skip "strace is not there"
-	start_recording "$TMP/data" -a
-	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
-	: >"$TMP/strace"
-	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject=bpf:delay_exit=600000 &
-	tracer=$!
-	await "strace" is_traced "$thread"
+	start_slow_recording delay_exit=600000
 	hold busy
 	symbol=$(symbol_of 0)
 	await "the first look" knows_program "${HELD_IDS[0]}"
 	release
 	# The next look comes 20 ms after the last call of this one.
 	await "the next look" grep -q "{prog_id=${HELD_IDS[0]},.* = -1 ENOENT" "$TMP/strace"
-	kill "$tracer"
-	wait "$tracer" || :
+	kill "$TRACER"
+	wait "$TRACER" || :
 	stop_recording
 	has_ksymbol "$TMP/data" "$symbol"
 	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
 	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
-		fail "nobody knows that it has no metadata"
+		fail "the file says that it has no metadata, which perf can't know"
 	fi
 }
 

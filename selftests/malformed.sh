@@ -254,31 +254,17 @@ test_programs_in_each_others_place_are_shown()
 }
 
 # The menu of a row asks whether its map is that of the kernel.
-browse()
+test_programs_in_each_others_place_are_browsed()
 {
 	local symbol=bpf_prog_0123456789abcdef_gamma
 
-	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$1"
+	write_case ksymbol-over-another "$TMP/file"
+	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$TMP/file"
 	await "the warning that the file has no kernel" terminal_shows '^ *.?Press any key'
 	press Enter
 	await "the row of $symbol" terminal_shows "^ *[0-9.]+%.*$symbol"
 	press Enter
 	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
-}
-
-test_programs_in_each_others_place_are_browsed()
-{
-	write_case ksymbol-over-another "$TMP/file"
-	browse "$TMP/file"
-}
-
-# Its event has the first time of all. The map of the kernel is then split from above.
-test_a_program_that_loads_above_the_others_is_browsed()
-{
-	generate "a program above the others" <<-'END'
-		file.odd = file.ksymbol(perfgen.GAMMA[:3] + perfgen.BETA[3:])
-	END
-	browse "$TMP/file"
 }
 
 # generate CASE [OPTION...]: $TMP/file, with the change that standard input makes to "file"
@@ -1106,7 +1092,6 @@ run_tests \
 	test_unknown_types_are_skipped_in_a_directory \
 	test_programs_in_each_others_place_are_shown \
 	test_programs_in_each_others_place_are_browsed \
-	test_a_program_that_loads_above_the_others_is_browsed \
 	test_many_keys_with_the_same_hash_are_read \
 	test_a_value_of_many_strings_is_converted \
 	test_short_events_of_the_other_byte_order_are_errors \
