@@ -77,10 +77,10 @@ LIMIT = 300                     # seconds for a file of tests that is new
 # Which files of tests concern a source file; the last entry is for all others.
 TESTS_OF = (
     (r"util/btf-value\.c", "values.sh hostile.sh maps.sh"),
-    (r"util/(json-text|utf8)\.c", "values.sh lengths.sh header.sh malformed.sh convert.sh report.sh"),
-    (r"util/bpf-metadata-read\.c",
+    (r"util/utf8\.c", "values.sh lengths.sh header.sh malformed.sh convert.sh report.sh"),
+    (r"util/bpf-metadata-collect\.c",
      "maps.sh counts.sh lengths.sh functions.sh hostile.sh values.sh syscalls.sh agree.sh live.sh"),
-    (r"util/bpf-metadata-block\.c", "header.sh malformed.sh byteorder.sh inject.sh lengths.sh"),
+    (r"util/bpf-metadata-(write|read)\.c", "header.sh malformed.sh byteorder.sh inject.sh lengths.sh"),
     (r"util/bpf-metadata.*\.c",
      "functions.sh counts.sh lengths.sh header.sh placement.sh malformed.sh byteorder.sh convert.sh "
      "inject.sh switch.sh live.sh report.sh"),

@@ -342,14 +342,10 @@ class Block:
         self.at, self.end = place + BLOCK_HEAD_SIZE, place + size
         self.data = data[:self.end]
         self.sets = [self.set() for _ in range(self.number(4))]
-        self.names = [self.string("name") for _ in range(self.number(2))]
-        progs = [self.take("3I") for _ in range(self.number(12))]
+        self.progs = [(*self.take("2I"), self.string("name")) for _ in range(self.number(9))]
         if self.at != self.end:
             raise Bad(f"the block has {self.end - self.at} bytes after its programs")
-        if any(name >= len(self.names) for _, _, name in progs):
-            raise Bad("a program of the block has an unknown name")
-        self.progs = [(prog, nr_set, self.names[name]) for prog, nr_set, name in progs]
-        self.check({name for _, _, name in progs})
+        self.check()
 
     def take(self, form):
         fields = struct.unpack_from("=" + form, self.data, self.at)
@@ -373,7 +369,7 @@ class Block:
         check_field(f"offset {at:#x}: a {what}", self.data[at:self.at])
         return self.data[at:nul].decode("utf-8")
 
-    def check(self, names):
+    def check(self):
         ids = [prog for prog, _, _ in self.progs]
         if not ids:
             raise Bad("the block has no program")
@@ -383,8 +379,6 @@ class Block:
             raise Bad("the block has a set twice")
         if {nr_set for _, nr_set, _ in self.progs} != set(range(len(self.sets))):
             raise Bad("the sets of the block are not those of its programs")
-        if names != set(range(len(self.names))) or len(set(self.names)) != len(self.names):
-            raise Bad("the names of the block are not those of its programs, each once")
 
 
 def check_blocks(data):

@@ -169,16 +169,18 @@ class File:
 
     def make_block(self, progs=((7, 0, 0), (9, 1, 1)), sets=(ALPHA[4], BETA[4]),
                    names=(b"alpha", b"beta"), magic=b"BPFMETA\0", version=1, length=None,
-                   nr_sets=None, nr_names=None, nr_progs=None, nr_entries=None, end=b""):
-        """Programs are (id, set, name); nr_... is what the block says, nr_entries of each set."""
+                   nr_sets=None, nr_progs=None, nr_entries=None, end=b""):
+        """
+        Programs are (id, set, index in names); nr_... is what the block says, nr_entries of
+        each set.
+        """
         data = self.u32(len(sets) if nr_sets is None else nr_sets)
         for entries in sets:
             data += self.u32(len(entries) if nr_entries is None else nr_entries)
             data += b"".join(key + b"\0" + value + b"\0" for key, value in entries)
-        data += self.u32(len(names) if nr_names is None else nr_names)
-        data += b"".join(name + b"\0" for name in names)
         data += self.u32(len(progs) if nr_progs is None else nr_progs)
-        data += b"".join(self.u32(*numbers) for numbers in progs) + end
+        data += b"".join(self.u32(prog, nr_set) + names[name] + b"\0"
+                         for prog, nr_set, name in progs) + end
         return magic + self.u32(version, len(data) if length is None else length) + data
 
     def feature_bytes(self):
@@ -392,17 +394,15 @@ CASES = {
     "block-section-short": section(500),
     "block-sets-huge": block(nr_sets=0xffffffff),
     "block-entries-huge": block(nr_entries=0x55555556),
-    "block-names-huge": block(nr_names=0xffffffff),
     "block-programs-huge": block(nr_progs=0x15555556),
     "block-programs-more": block(nr_progs=3),
     "block-set-unknown": block(progs=[(7, 0, 0), (9, 2, 0)]),
-    "block-name-unknown": block(progs=[(7, 0, 0), (9, 1, 2)]),
     "block-name-long": block(names=[b"alpha", 512 * b"x"]),
     "block-ids-order": block(progs=[(9, 1, 1), (7, 0, 0)]),
     "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 1)]),
     "block-key-empty": block(sets=[ALPHA[4], [(b"", b"1")]]),
     "block-key-twice": block(sets=[ALPHA[4], [(b"version", b"1"), (b"version", b"2")]]),
-    "block-no-nul": block(names=[], nr_names=2, progs=[], nr_progs=0x61616161),
+    "block-no-nul": block(progs=[(7, 0, 0)], nr_progs=2, end=8 * b"a"),
     "block-too-much-text": grown_block(1 << 10, 1 << 12, 1 << 9),
     "block-of-no-programs": block(progs=[], sets=[], names=[]),
     "block-set-empty": block(sets=[ALPHA[4], []]),

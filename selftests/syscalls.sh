@@ -144,7 +144,7 @@ are_more_looked_up()
 	(($(lookups_by_id) > $1))
 }
 
-# When it loads, 20, 100 and 1,020 ms later, and when the recording ends, as its map may
+# When it loads, 20, 80 and 320 ms later, and when the recording ends, as its map may
 # be bound late. It stays as it is, and so nothing is read again.
 test_a_program_that_loads_is_looked_up_five_times()
 {

@@ -29,6 +29,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include "util/bpf-metadata.h"
+#include "util/bpf-metadata-read.h"
+#include "util/bpf-metadata-show.h"
+#include "util/bpf-metadata-write.h"
 #include "util/btf-value.h"
 #include "util/data.h"
 #include "util/debug.h"
@@ -36,7 +39,6 @@
 #include "util/env.h"
 #include "util/event.h"
 #include "util/header.h"
-#include "util/json-text.h"
 #include "util/machine.h"
 #include "util/map.h"
 #include "util/sample.h"
@@ -45,6 +47,7 @@
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 #include "util/tool.h"
+#include "json-text.h"
 
 enum input_flags {
 	INPUT_SWAPPED	= 1,	/* of a machine of the other byte order */
@@ -276,17 +279,6 @@ static int check_record(const struct perf_tool *tool __maybe_unused, union perf_
 	return 0;
 }
 
-static int print_prog(const struct bpf_metadata_prog *prog, void *data __maybe_unused)
-{
-	struct strbuf text = STRBUF_INIT;
-
-	bpf_metadata__add_printable(&text, bpf_metadata_prog__name(prog));
-	bpf_metadata_set__add_text(prog->set, &text);
-	fprintf(run.out, "%s\n", text.buf);
-	strbuf_release(&text);
-	return 0;
-}
-
 static char *print_table(struct bpf_metadata *md)
 {
 	char *text = NULL;
@@ -301,13 +293,15 @@ static char *print_table(struct bpf_metadata *md)
 static int read_block_again(void *data, const void *block, size_t size)
 {
 	const size_t length = size - sizeof(struct bpf_metadata_block);
+	/* Of this size, for AddressSanitizer. */
 	void *copy = malloc(length);
 	const char *error;
 
 	memcpy(copy, block + sizeof(struct bpf_metadata_block), length);
-	error = bpf_metadata__decode(data, copy, length, /*needs_swap=*/false);
+	error = bpf_metadata__read_block(data, copy, length, /*needs_swap=*/false);
 	if (error)
 		finding("a block is written that can't be read: %s", error);
+	free(copy);
 	return 0;
 }
 
@@ -317,8 +311,8 @@ static void write_and_read_again(struct bpf_metadata *md)
 	struct bpf_metadata *again = bpf_metadata__new();
 	char *want, *got;
 
-	if (bpf_metadata__encode(md, BPF_METADATA_MAX_BLOCK, read_block_again, again))
-		finding("the table can't be encoded");
+	if (bpf_metadata__write_blocks(md, BPF_METADATA_MAX_BLOCK, read_block_again, again))
+		finding("the table can't be written");
 	want = print_table(md);
 	got = print_table(again);
 	if (strcmp(want, got))
@@ -333,7 +327,6 @@ static void use_table(struct perf_session *session)
 {
 	struct bpf_metadata *md = session->header.env.bpf_metadata;
 
-	perf_env__visit_bpf_metadata(&session->header.env, print_prog, NULL);
 	perf_env__resolve_bpf_metadata(&session->header.env);
 	if (!md)
 		return;
