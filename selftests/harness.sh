@@ -171,8 +171,9 @@ make_block()
 {
 	python3 - "$@" <<-'END'
 		import struct, sys
-		data = (struct.pack("=2I", 2, 2) + b"k\0001\0l\0002\0" + struct.pack("=2I", 0, 2) +
-			b"name\0left\0" + struct.pack("=10I", 3, 5, 0, 0, 7, 0, 0, 8, 1, 1))
+		data = struct.pack("=2I", 2, 2) + b"k\0001\0l\0002\0" + struct.pack("=2I", 0, 3)
+		for prog, nr_set, name in (5, 0, b"name"), (7, 0, b"name"), (8, 1, b"left"):
+		    data += struct.pack("=2I", prog, nr_set) + name + b"\0"
 		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, len(data)) + data)
 		at = int(sys.argv[2])
 		changed = bytes.fromhex(sys.argv[3])
@@ -202,26 +203,21 @@ test_reader_finds_each_broken_field_of_the_block()
 	same "programs without metadata" "$TMP/want" "$TMP/got"
 	must_fail block_bytes 0 41			# magic
 	must_fail block_bytes 8 02			# version
-	must_fail block_bytes 12 49			# length, less and more
-	must_fail block_bytes 12 4b
+	must_fail block_bytes 12 3e			# length, less and more
+	must_fail block_bytes 12 40
 	must_fail block_bytes 16 01			# sets
 	must_fail block_bytes 16 00000001
 	must_fail block_bytes 20 01			# entries
 	must_fail block_bytes 20 00000001
-	must_fail block_bytes 36 01			# names
+	must_fail block_bytes 36 02			# programs
 	must_fail block_bytes 36 00000001
-	must_fail block_bytes 50 02			# programs
-	must_fail block_bytes 50 00000001
-	must_fail block_bytes 66 05			# ids that are equal, and not ascending
-	must_fail block_bytes 66 04
-	must_fail block_bytes 82 02			# a set that is not there
-	must_fail block_bytes 86 02			# a name that is not there
-	must_fail block_bytes 82 00			# a set without a program
-	must_fail block_bytes 86 00			# a name without a program
-	must_fail block_bytes 40 6c65667400		# a name twice
+	must_fail block_bytes 53 05			# ids that are equal, and not ascending
+	must_fail block_bytes 53 04
+	must_fail block_bytes 70 02			# a set that is not there
+	must_fail block_bytes 70 00			# a set without a program
 	must_fail block_bytes 24 00			# an empty key
 	must_fail block_bytes 26 ff			# no UTF-8
-	must_fail block_bytes 49 78			# a string that does not end
+	must_fail block_bytes 78 78			# a string that does not end
 }
 
 test_reader_strips_only_the_records()
