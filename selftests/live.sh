@@ -425,6 +425,22 @@ test_off_cpu()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
+# With kptr_restrict 2, bpf_prog_info has no addresses of functions.
+test_program_that_loads_while_addresses_are_hidden()
+{
+	local restrict
+
+	native_only "it changes kernel.kptr_restrict"
+	restrict=$(cat /proc/sys/kernel/kptr_restrict)
+	# shellcheck disable=SC2064 # with the value of now
+	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT
+	start_recording "$TMP/data" -a
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	hold functions
+	stop_recording
+	perfdata block "$TMP/data" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
+}
+
 run_tests \
 	test_program_that_loads_and_stays \
 	test_program_that_loads_just_before_the_end \
@@ -434,6 +450,7 @@ run_tests \
 	test_program_of_the_workload \
 	test_program_that_loads_while_a_pipe_is_written \
 	test_program_that_refers_to_its_map_at_load \
+	test_program_that_loads_while_addresses_are_hidden \
 	test_map_that_is_bound_30_ms_after_the_load \
 	test_map_that_is_bound_300_ms_after_the_load \
 	test_map_that_is_bound_after_the_last_retry \
