@@ -26,7 +26,8 @@ What is asked of a recording, beside the right values:
   - if there are several files, each has the sets of those functions that have KSYMBOL
     records in it, and no other. Programs that had not lived long enough at the
     last sample of a file (by the monotonic clock, perf record -k mono) may be
-    missing there, and be in the next one as well.
+    missing there. A program whose load perf learns of late, and not more than
+    LATEST ms, may be in the next file as well.
 """
 import os
 import re
@@ -37,6 +38,8 @@ import values
 
 # A program that lived so long with its map must not be missed.
 LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
+# perf reads the side band with a thread of its own, which can wait for a CPU.
+LATEST = 5 * LONG_ENOUGH
 # Who was late by so much has seen that the machine is busy.
 LATE = LONG_ENOUGH / 5
 SHOWN = 20
@@ -55,9 +58,9 @@ class Program:
     def is_due(self, long_enough=LONG_ENOUGH):
         return self.life == "stays" or int(self.life) >= long_enough
 
-    def is_known_at(self, end):
+    def is_known_at(self, end, long_enough=LONG_ENOUGH):
         """Has it lived long enough at the end of a file that is not the last one?"""
-        return end is not None and self.bound + LONG_ENOUGH <= end
+        return end is not None and self.bound + long_enough <= end
 
     def functions(self):
         """As churn.c does it"""
@@ -188,8 +191,8 @@ def strangers(programs, recordings):
             program = programs.get(function[0])
             if name in recording.ksymbols or not program:
                 continue
-            # It loaded when the file before was about to end.
-            if before and name in before.ksymbols and not program.is_known_at(before.end):
+            # For perf, it loaded when the file before was about to end.
+            if before and name in before.ksymbols and not program.is_known_at(before.end, LATEST):
                 continue
             # With one file, it may have been loaded while events were off.
             if function in recording.functions or len(recordings) > 1:
