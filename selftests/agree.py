@@ -96,8 +96,8 @@ def wrong_block(want, program, block):
 
 
 def block_sets(data):
-    return {prog_id: (name, {key: normal(value) for key, value in block.sets[nr]})
-            for block in perfdata.check_blocks(data) for prog_id, nr, name in block.progs}
+    return {prog_id: (name, {key: normal(value) for key, value in entries})
+            for prog_id, name, _, entries in perfdata.block_progs(data)}
 
 
 def differences(data, wants, unloaded):

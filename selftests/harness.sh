@@ -218,6 +218,56 @@ test_reader_finds_each_broken_field_of_the_block()
 	must_fail block_bytes 24 00			# an empty key
 	must_fail block_bytes 26 ff			# no UTF-8
 	must_fail block_bytes 78 78			# a string that does not end
+	must_fail block_bytes 79 00			# a byte after the block
+	block_bytes 0 "" >"$TMP/got"
+	must_fail block_bytes 79 "$(tail -c 79 "$TMP/file" | od -An -v -tx1 | tr -d ' \n')"	# a second block
+}
+
+# read_pieces EXPRESSION [VALUE]: of a pipe with a block of 3 pieces. The expression is that of its
+# events, of "pieces", their bytes, and "file"; VALUE is the length of a long value.
+read_pieces()
+{
+	PYTHONPATH=$SELFTESTS python3 - "$TMP/file" "$@" <<-'END'
+		import sys, perfgen
+		file = perfgen.File(pipe=True)
+		value = b'"' + int((sys.argv[3:] or ["150000"])[0]) * b"x" + b'"'
+		file.block = file.make_block(sets=[[(b"version", value)], perfgen.BETA[4]])
+		pieces = [file.block[at:at + perfgen.PIECE_SIZE]
+		          for at in range(0, len(file.block), perfgen.PIECE_SIZE)]
+		events = b"".join(eval(sys.argv[2], {"file": file, "piece": file.piece, "pieces": pieces}))
+		file.block_events = lambda: events
+		file.write(sys.argv[1])
+	END
+	perfdata block "$TMP/file" | cut -f 1,2,4
+}
+
+test_reader_finds_each_broken_piece_of_a_pipe()
+{
+	local value
+
+	native_only "it tests the tests' own tools"
+	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
+	# With each number of bytes to pad it, and where it fills three events
+	for value in {150000..150007} $((3 * (0xfff8 - 20) - 84)); do
+		read_pieces 'map(piece, pieces)' "$value" >"$TMP/got"
+		same "block in pieces" "$TMP/want" "$TMP/got"
+	done
+	must_fail read_pieces 'map(piece, pieces[:2])'			# the last, first or second is missing
+	must_fail read_pieces 'map(piece, pieces[1:])'
+	must_fail read_pieces 'map(piece, pieces[::2])'
+	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], pieces[2]])'
+	# One that isn't full, and one that is empty
+	must_fail read_pieces 'map(piece, [pieces[0][:-8], pieces[0][-8:] + pieces[1][:-8], pieces[1][-8:] + pieces[2]])'
+	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]'
+	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]' $((3 * (0xfff8 - 20) - 84))
+	# Something between or after them, and a second block
+	must_fail read_pieces '[piece(pieces[0]), file.sample(16), *map(piece, pieces[1:])]'
+	must_fail read_pieces '[*map(piece, pieces), file.sample(16)]'
+	must_fail read_pieces '2 * [*map(piece, pieces)]'
+	must_fail read_pieces '[*map(piece, pieces), piece(file.make_block())]'
+	# More zeros than it takes, and padding that is not zero
+	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + bytes(8))]'
+	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + b"x")]' 150001
 }
 
 test_reader_strips_only_the_records()
@@ -501,6 +551,7 @@ run_tests \
 	test_comparator_knows_types_notation_and_form \
 	test_reader_finds_each_broken_field \
 	test_reader_finds_each_broken_field_of_the_block \
+	test_reader_finds_each_broken_piece_of_a_pipe \
 	test_reader_strips_only_the_records \
 	test_files_that_say_nothing_are_not_without_records \
 	test_lib_reports_what_happened \

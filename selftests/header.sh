@@ -175,6 +175,32 @@ test_a_pipe_has_the_block_at_its_end()
 	done
 }
 
+# The program in the middle has 960 KB of text.
+test_a_set_larger_than_an_event_is_whole_in_a_pipe()
+{
+	local id pieces
+
+	hold simple large functions
+	id=${HELD_IDS[1]}
+	record "$TMP/data" --bpf-metadata=header
+	record - --bpf-metadata=header >"$TMP/pipe"
+	want_block "$TMP/pipe" "${HELD_IDS[@]}"
+	block_of "$TMP/data" "$id" >"$TMP/want"
+	[[ $(awk -F '\t' '{ print length($2) }' "$TMP/want" | sort | uniq -c | xargs) = '16 60001' ]] ||
+		fail "not 16 values of 60,000 bytes in the file: $(cut -c 1-80 "$TMP/want")"
+	block_of "$TMP/pipe" "$id" >"$TMP/got"
+	same "set of $id" "$TMP/want" "$TMP/got"
+	perfdata pieces "$TMP/pipe" >"$TMP/pieces"
+	pieces=$(wc -l <"$TMP/pieces")
+	((pieces > 14)) || fail "the block is in $pieces pieces"
+	header_lines "$TMP/pipe" >"$TMP/want"
+	"$PBM_PERF" report --header --stdio -i - <"$TMP/pipe" 2>"$TMP/messages" | grep '^# bpf_metadata' >"$TMP/got"
+	same "perf report --header of a pipe" "$TMP/want" "$TMP/got"
+	if grep -e 'metadata' "$TMP/messages"; then
+		fail "perf report warns"
+	fi
+}
+
 test_programs_that_load_while_perf_records_are_in_it()
 {
 	local ids
@@ -307,6 +333,7 @@ run_tests \
 	test_mode_header_writes_the_same_block_and_no_record \
 	test_mode_none_writes_no_block \
 	test_a_pipe_has_the_block_at_its_end \
+	test_a_set_larger_than_an_event_is_whole_in_a_pipe \
 	test_programs_that_load_while_perf_records_are_in_it \
 	test_each_file_of_switch_output_has_it \
 	test_a_directory_of_files_has_it \

@@ -161,7 +161,7 @@ test_header_makes_the_block_from_records()
 }
 
 # From pipe to file, from file to pipe, and from pipe to pipe
-test_blocks_are_where_the_output_has_them()
+test_the_block_is_where_the_output_has_it()
 {
 	local mode
 
@@ -169,7 +169,7 @@ test_blocks_are_where_the_output_has_them()
 	for mode in all header; do
 		inject --bpf-metadata="$mode" -i - -o "$TMP/out" <"$TMP/pipe"
 		want_block "$TMP/out"
-		[[ -z $(perfdata blocks "$TMP/out" | awk -v end="$(stat -c %s "$TMP/out")" '$1 < end / 2') ]] ||
+		[[ -z $(perfdata pieces "$TMP/out" | awk -v end="$(stat -c %s "$TMP/out")" '$1 < end / 2') ]] ||
 			fail "the block is not in the header"
 		same_samples "$TMP/pipe" "$TMP/out"
 		inject --bpf-metadata="$mode" -i - -o - <"$TMP/pipe" >"$TMP/out"
@@ -187,7 +187,7 @@ test_blocks_are_where_the_output_has_them()
 }
 
 # An older perf leaves the events of the pipe in the data of a file.
-test_blocks_in_the_data_are_moved_to_the_header()
+test_a_block_in_the_data_is_moved_to_the_header()
 {
 	unpatched_perf
 	recorded
@@ -200,6 +200,40 @@ test_blocks_in_the_data_are_moved_to_the_header()
 	inject -i "$TMP/odd" -o "$TMP/out"
 	want_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
+}
+
+# The block has several pieces. It goes from pipe to pipe and to file, from there to a pipe, and
+# to the header from the data of a file that an older perf made of a pipe.
+test_the_pieces_of_a_pipe_become_one_block()
+{
+	local input output=0
+
+	hold simple large
+	record - --bpf-metadata=header -F 999 >"$TMP/large"
+	perfdata block "$TMP/large" >"$TMP/want"
+	(($(perfdata pieces "$TMP/large" | wc -l) > 1)) || fail "the block is in one piece"
+	inject -i - -o - <"$TMP/large" >"$TMP/large.pipe"
+	inject -i - -o "$TMP/large.file" <"$TMP/large"
+	inject -i "$TMP/large.file" -o - >"$TMP/large.again"
+	if [[ -n ${PBM_UNPATCHED_PERF:-} ]]; then
+		"$PBM_UNPATCHED_PERF" inject -i - -o "$TMP/large.odd" <"$TMP/large"
+		(($(perfdata pieces "$TMP/large.odd" | wc -l) > 1)) || fail "the unpatched perf leaves no pieces in the data"
+		inject -i "$TMP/large.odd" -o "$TMP/large.header"
+	fi
+	for input in "$TMP"/large.*; do
+		perfdata block "$input" >"$TMP/got"
+		same "block of $input" "$TMP/want" "$TMP/got"
+		same_samples "$TMP/large" "$input"
+		output=$((output + 1))
+	done
+	((output >= 3))
+	for input in file ${PBM_UNPATCHED_PERF:+header}; do
+		perfdata pieces "$TMP/large.$input" >"$TMP/pieces"
+		(($(wc -l <"$TMP/pieces") == 1)) || fail "the block is not in the header: $(cat "$TMP/pieces")"
+	done
+	inject --bpf-metadata=none -i - -o - <"$TMP/large" >"$TMP/out"
+	[[ -z $(perfdata pieces "$TMP/out") ]] || fail "mode none leaves pieces: $(perfdata pieces "$TMP/out")"
+	same_samples "$TMP/large" "$TMP/out"
 }
 
 # They sort the samples.
@@ -319,8 +353,9 @@ run_tests \
 	test_default_keeps_what_is_there \
 	test_header_leaves_records_out_and_keeps_the_block \
 	test_header_makes_the_block_from_records \
-	test_blocks_are_where_the_output_has_them \
-	test_blocks_in_the_data_are_moved_to_the_header \
+	test_the_block_is_where_the_output_has_it \
+	test_a_block_in_the_data_is_moved_to_the_header \
+	test_the_pieces_of_a_pipe_become_one_block \
 	test_header_with_build_ids \
 	test_none_leaves_both_out \
 	test_pipes_get_what_the_file_has \

@@ -175,7 +175,7 @@ check_refusal()
 check_ignored()
 {
 	check_header "$1"
-	[[ $1 = -v* ]] || grep -q -x -e "WARNING: ignored BPF metadata in the header at 0x[0-9a-f]*: $1" "$TMP/header" ||
+	[[ $1 = -v* ]] || grep -q -x -e "WARNING: ignored BPF metadata in the header: $1" "$TMP/header" ||
 		fail "$CASE: no warning: $(cat "$TMP/header")"
 	if grep -e '^# bpf_metadata' "$TMP/header"; then
 		fail "$CASE: prints metadata of the refused block"
@@ -191,7 +191,7 @@ check_ignored()
 
 REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul|key-empty)'
 ODD='record-(no-entries|no-sample|long|name-empty|value-empty|value-no-json|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
-ODD_BLOCK='block-(of-no|set-empty|continued|repeated|second|controls|.*-cut|overlaps)'
+ODD_BLOCK='block-(of-no|set-empty|second|controls|.*-cut|overlaps)'
 BLOCK='block-(magic|version|length|section|sets-|entries-|programs-|set-unknown|name-long|ids|key|no-nul|too)'
 
 test_each_case_is_documented()
@@ -346,7 +346,7 @@ test_malformed_files_of_others_are_read()
 	while IFS='|' read -r CASE _; do
 		write_case "$CASE" "$TMP/file" --pipe
 		check_script "$TMP/file"
-		run report --stdio -i "$TMP/file"
+		run report --header --stdio -i "$TMP/file"
 		check_text
 		write_case "$CASE" "$TMP/file" ${order:+"$order"}
 		check_script "$TMP/file"
@@ -465,8 +465,8 @@ test_aux_area_data_that_is_cut_off_ends_the_data()
 	grep -q -e 'the data ends within an event, the last' "$TMP/out"
 }
 
-# It ends as a file without a word on how long it is
-# Within its last event, which is the block
+# It ends as a file without a word on how long it is, within its last event, which is
+# the block.
 test_a_pipe_that_is_cut_off_is_read()
 {
 	write_case good "$TMP/file" --pipe
@@ -478,7 +478,7 @@ test_a_pipe_that_is_cut_off_is_read()
 
 	# Within the header of that event
 	generate "a pipe cut within a header" --pipe <<-'END'
-		end = file.bytes()[:6 - len(file.block_event())]
+		end = file.bytes()[:6 - len(file.block_events())]
 		file.bytes = lambda: end
 	END
 	check_script "$TMP/file" 2
@@ -487,32 +487,232 @@ test_a_pipe_that_is_cut_off_is_read()
 	check_script "$TMP/injected" 2
 }
 
-# Each piece has the programs of its own.
-test_blocks_of_a_pipe_are_printed_once()
+# The lines about programs in the header of the pipe $TMP/file: $TMP/got
+header_of_pipe()
 {
-	generate "two blocks of a pipe" --pipe <<-'END'
-		first, event = file.block_event(), file.block_event
-		file.block = file.make_block(progs=[(11, 0, 0)], sets=[perfgen.GAMMA[4]], names=[b"gamma"])
-		file.block_event = lambda: first + event()
-	END
-	run report --header -i "$TMP/file"
-	grep -o '^# bpf_metadata [0-9]*' "$TMP/out" >"$TMP/got"
-	printf '# bpf_metadata %s
-' 7 9 11 >"$TMP/want"
-	same "programs in the header" "$TMP/want" "$TMP/got"
+	run report --header --stdio -i "$TMP/file"
+	grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/got" || :
 }
 
-# What follows in another block is copied for each program.
-test_too_many_continued_sets_are_ignored()
+# A pipe has no section that could be too short: a block whose length is too large is unfinished
+# there, and perf says nothing.
+test_malformed_blocks_of_a_pipe_are_ignored()
 {
-	generate "continued sets" <<-'END'
-		progs = [(number, 0, 0) for number in range(1000)]
-		sets = [[(b"%d" % number, b"1") for number in range(3000)]]
-		file.block = 2 * file.make_block(progs=progs, sets=sets, names=[b"a"])
+	local message want
+
+	list_documented | grep -E -e "^($BLOCK)" | grep -v '^block-section-short|' >"$TMP/cases"
+	while IFS='|' read -r CASE message; do
+		write_case "$CASE" "$TMP/file" --pipe
+		header_of_pipe
+		case $message in
+		-v*|'it is longer than its section')	want= ;;
+		*)	want="WARNING: ignored BPF metadata in the header: $message" ;;
+		esac
+		[[ $(grep -e 'metadata in the header' "$TMP/out") = "$want" ]] ||
+			fail "$CASE: not '$want': $(cat "$TMP/out")"
+		[[ ! -s $TMP/got ]] || fail "$CASE: prints metadata of the refused block: $(cat "$TMP/got")"
+	done <"$TMP/cases"
+}
+
+# generate_pieces [SIZE] [OPTION...]: a block of 3 pieces and a bit, or of SIZE bytes, which the
+# change in standard input can use
+generate_pieces()
+{
+	generate "a block of ${1:-some} bytes ${*:2}" "${@:2}" <<-END
+		def make_block(size):
+		    one = len(file.make_block(sets=[[(b"version", b'""')], perfgen.BETA[4]]))
+		    return file.make_block(sets=[[(b"version", b'"' + (size - one) * b"x" + b'"')], perfgen.BETA[4]])
+		file.block = make_block(${1:-200001})
+		pieces = [file.piece(file.block[at:at + perfgen.PIECE_SIZE])
+		          for at in range(0, len(file.block), perfgen.PIECE_SIZE)]
+		$(cat)
 	END
-	run report --header-only -i "$TMP/file"
-	grep -q -e 'ignored BPF metadata in the header at 0x[0-9a-f]*: too many sets are continued' "$TMP/out" ||
-		fail "no warning: $(grep -v '^# bpf_metadata' "$TMP/out")"
+}
+
+# Some of the blocks end where an event ends, and the others need 0 to 7 bytes of padding.
+test_a_block_in_pieces_is_that_of_a_file()
+{
+	local size option piece=$((0xfff8 - 20))
+
+	for size in $((piece - 1)) $piece $(seq $((2 * piece)) $((2 * piece + 9))) $((3 * piece - 1)) 1000000; do
+		generate_pieces "$size" </dev/null
+		run report --header-only -i "$TMP/file"
+		grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/want"
+		[[ $(grep -c -E -x -e '# bpf_metadata (7 alpha: version="x+"|9 beta: version="2.0")' "$TMP/want") = 2 ]] ||
+			fail "$CASE: $(cut -c 1-80 "$TMP/want")"
+		for option in --little --big; do
+			generate_pieces "$size" --pipe "$option" </dev/null
+			header_of_pipe
+			if grep -e 'metadata in the header' "$TMP/out"; then
+				fail "$CASE: a warning"
+			fi
+			same "$CASE" "$TMP/want" "$TMP/got"
+		done
+	done
+}
+
+test_the_block_of_a_pipe_is_printed_once()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		file.second_block = file.make_block(progs=[(11, 0, 0)], sets=[perfgen.GAMMA[4]], names=[b"gamma"])
+		events = file.block_events()
+		file.block_events = lambda: events + 3 * file.piece(bytes(4))
+	END
+	header_of_pipe
+	grep -o '^# bpf_metadata [0-9]*' "$TMP/got" >"$TMP/printed"
+	printf '# bpf_metadata %s\n' 7 9 >"$TMP/want"
+	same "programs in the header" "$TMP/want" "$TMP/printed"
+}
+
+# The pieces are events of the feature that has them.
+test_program_infos_of_a_pipe_are_printed_once()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		infos = file.u64(perfgen.PROG_INFO) + file.u32(2) + b"".join(file.infos)
+		file.more_features = file.record(perfgen.HEADER_FEATURE, infos)
+	END
+	header_of_pipe
+	grep -o '^# bpf_prog_info [0-9]*' "$TMP/out" >"$TMP/printed"
+	printf '# bpf_prog_info %s\n' 7 9 >"$TMP/want"
+	same "programs in the header" "$TMP/want" "$TMP/printed"
+}
+
+# It is ignored whatever is in it. In a pipe, perf warns.
+test_a_second_block_is_ignored()
+{
+	local option size warning='WARNING: ignored BPF metadata in the header: there is another one'
+
+	for option in --file --pipe; do
+		for size in 100 200000; do
+			generate_pieces "$size" "$option" <<-END
+				file.second_block = file.block
+				file.block = file.make_block()
+				if $size == 100:
+				    perfgen.second_block(file)
+			END
+			run report --header --stdio -i "$TMP/file"
+			if [[ $option = --pipe ]]; then
+				[[ $(grep -e 'metadata in the header' "$TMP/out") = "$warning" ]] ||
+					fail "$CASE: not one warning: $(cut -c 1-100 "$TMP/out")"
+			fi
+			grep -e '^# bpf_metadata ' "$TMP/out" | sort -u >"$TMP/got"
+			printf '# bpf_metadata %s\n' '7 alpha: version="1.2.3", answer=42' '9 beta: version="2.0"' >"$TMP/want"
+			same "$CASE: programs in the header" "$TMP/want" "$TMP/got"
+			run inject --bpf-metadata=header -i "$TMP/file" -o "$TMP/injected"
+			perfdata block "$TMP/injected" | cut -f 1,4,5 >"$TMP/got"
+			printf '%s\t%s\t%s\n' 7 version '"1.2.3"' 7 answer 42 9 version '"2.0"' >"$TMP/want"
+			same "$CASE: block that perf inject writes" "$TMP/want" "$TMP/got"
+		done
+	done
+}
+
+# It is no error that a pipe ends, and its records count.
+test_a_pipe_without_a_piece_of_its_block_has_none()
+{
+	local left records
+
+	for left in 0:-1 0:1 1: '::2'; do
+		for records in True False; do
+			generate_pieces '' --pipe <<-END
+				pieces = pieces[$left]
+				file.block_events = lambda: b"".join(pieces)
+				file.with_records = $records
+			END
+			CASE="pieces [$left] of a pipe"
+			header_of_pipe
+			if grep -e 'metadata in the header' "$TMP/out"; then
+				fail "$CASE: a warning"
+			fi
+			[[ ! -s $TMP/got ]] || fail "$CASE: shown: $(cut -c 1-80 "$TMP/got")"
+			check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+			run report --stdio -s bpf_metadata -i "$TMP/file"
+			if [[ $records = True ]]; then
+				grep -q -e '50.00%  version="2.0"' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+			else
+				grep -q -e '100.00%  (unknown)' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+			fi
+		done
+	done
+}
+
+# perf inject copies all of them or none: a piece alone can look like a block.
+test_pieces_of_a_malformed_block_stay_together()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		tail = file.make_block(progs=[(9, 0, 0)], sets=[[(b"version", b'"3"')]], names=[b"beta"])
+		size = 3 * perfgen.PIECE_SIZE
+		file.block = make_block(size)[:12] + file.u32(size - 16 + len(tail)) + make_block(size)[16:] + tail
+	END
+	header_of_pipe
+	grep -q -x 'WARNING: ignored BPF metadata in the header: it is longer than what is in it' "$TMP/out" ||
+		fail "no warning: $(cut -c 1-80 "$TMP/out")"
+	[[ ! -s $TMP/got ]] || fail "shown: $(cut -c 1-80 "$TMP/got")"
+	run inject -i "$TMP/file" -o -
+	mv "$TMP/stdout" "$TMP/file"
+	header_of_pipe
+	[[ ! -s $TMP/got ]] || fail "perf inject makes a block of it: $(cut -c 1-80 "$TMP/got")"
+}
+
+# Largest resident size of perf report in KiB, and its CPU time in ms
+cost_of_header()
+{
+	run report --header --stdio -i "$1"
+	python3 - "$PBM_PERF" report --header --stdio -i "$1" <<-'END'
+		import resource, subprocess, sys
+		subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+		               stderr=subprocess.DEVNULL)
+		usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+		print(usage.ru_maxrss, round(1000 * (usage.ru_utime + usage.ru_stime)))
+	END
+}
+
+# check_cost FILE: against $MEMORY and $TIME of a good one
+check_cost()
+{
+	local memory time
+
+	read -r memory time <<<"$(cost_of_header "$1")"
+	echo "$CASE: $memory KiB, $time ms; a good file: $MEMORY KiB, $TIME ms"
+	((memory < MEMORY + 65536)) || fail "$CASE: $memory KiB of memory"
+	((time < 3 * TIME + 1000 * SCALE)) || fail "$CASE: $time ms"
+}
+
+cost_of_a_good_file()
+{
+	write_case good "$TMP/file"
+	read -r MEMORY TIME <<<"$(cost_of_header "$TMP/file")"
+}
+
+test_what_a_block_claims_costs_nothing()
+{
+	local claim option
+
+	cost_of_a_good_file
+	for claim in length=1 length=0x40000000 length=0x40000001 length=0xffffffff \
+		nr_sets=0x0fffffff nr_sets=0xffffffff nr_entries=0xffffffff nr_progs=0xffffffff; do
+		for option in --file --pipe; do
+			generate "a block with $claim, $option" "$option" <<-END
+				file.block = file.make_block($claim)
+			END
+			check_cost "$TMP/file"
+		done
+	done
+}
+
+# The file has holes, so it needs next to no space.
+test_a_section_is_read_only_as_far_as_its_block_goes()
+{
+	local magic
+
+	cost_of_a_good_file
+	for magic in BPFMETA FOREIGN; do
+		generate "a section of 1 GiB with magic $magic" <<-END
+			file.section_size = 1 << 30
+			file.block = file.make_block(magic=b"$magic\\0")
+		END
+		truncate -s 1025M "$TMP/file"
+		check_cost "$TMP/file"
+	done
 }
 
 # broken FILE MESSAGE: what is as long as it says, but has no room for an event
@@ -1073,6 +1273,7 @@ run_tests \
 	test_malformed_records_are_skipped \
 	test_odd_records_are_shown \
 	test_malformed_blocks_are_ignored \
+	test_malformed_blocks_of_a_pipe_are_ignored \
 	test_odd_blocks_are_shown \
 	test_malformed_program_infos_do_no_harm \
 	test_unknown_features_are_left_out \
@@ -1091,7 +1292,14 @@ run_tests \
 	test_a_file_without_most_of_its_data_is_read \
 	test_aux_area_data_that_is_cut_off_ends_the_data \
 	test_a_pipe_that_is_cut_off_is_read \
-	test_blocks_of_a_pipe_are_printed_once \
+	test_a_block_in_pieces_is_that_of_a_file \
+	test_the_block_of_a_pipe_is_printed_once \
+	test_program_infos_of_a_pipe_are_printed_once \
+	test_a_second_block_is_ignored \
+	test_a_pipe_without_a_piece_of_its_block_has_none \
+	test_pieces_of_a_malformed_block_stay_together \
+	test_what_a_block_claims_costs_nothing \
+	test_a_section_is_read_only_as_far_as_its_block_goes \
 	test_groups_have_the_events_that_they_say \
 	test_groups_of_a_stream_are_those_of_its_last_description \
 	test_descriptions_of_events_have_any_size \
@@ -1105,7 +1313,6 @@ run_tests \
 	test_a_stream_of_an_older_perf_is_read \
 	test_a_short_read_of_the_other_byte_order_is_read \
 	test_aux_area_data_are_looked_for_as_far_as_the_file_goes \
-	test_too_many_continued_sets_are_ignored \
 	test_an_event_with_a_wrong_size_is_an_error \
 	test_an_event_with_a_wrong_size_is_an_error_in_a_large_file \
 	test_aux_area_data_of_a_wrong_size_is_an_error \

@@ -47,7 +47,6 @@ SAMPLE = perfdata.SAMPLE
 KSYMBOL, BPF_EVENT, METADATA = perfdata.KSYMBOL, perfdata.BPF_EVENT, perfdata.METADATA
 HEADER_ATTR, EVENT_UPDATE, HEADER_FEATURE = 64, 78, 80
 LAST_TYPE = 86
-BLOCK_MAGIC = perfdata.BLOCK_MAGIC
 HEADER_SIZE, PIPE_HEADER_SIZE, ATTR_SIZE, NR_FEATURES = 104, 16, 144, 256
 
 NUMBERS = (0, 1, 2, 3, 4, 7, 8, 9, 16, 63, 64, 255, 256, 4095, 4096, 0x7fff, 0xfff8, 0xffff, 1 << 16,
@@ -83,12 +82,10 @@ class Source:
         for at, kind, size in self.records:
             self.add_record(at, kind, size)
         self.features = [place for place in self.features if place.begin < place.end]
-        self.blocks = [Place("block", place.begin + found.start(), place.end)
-                       for place in self.features
-                       for found in re.finditer(re.escape(BLOCK_MAGIC), self.bytes[place.begin:place.end])]
+        self.pieces = [Place("piece of the block", at, at + size) for at, size in data.pieces()]
         bpf = self.bodies.get(KSYMBOL, []) + self.bodies.get(METADATA, []) + self.bodies.get(EVENT_UPDATE, [])
         self.strings = [[string for place in places for string in find_strings(self.bytes, place)]
-                        for places in (self.features, self.blocks, bpf)]
+                        for places in (self.features, self.pieces, bpf)]
         self.strings = [strings for strings in self.strings if strings]
 
     def add_record(self, at, kind, size):
@@ -192,7 +189,7 @@ class Mutation:
         self.change_place(self.source.features)
 
     def change_block(self):
-        self.change_place(self.source.blocks)
+        self.change_place(self.source.pieces)
 
     def change_string(self):
         if not self.source.strings:
@@ -256,7 +253,7 @@ class Mutation:
 
     def truncate(self):
         place = self.random.choice(self.source.header + self.source.attrs + self.source.table +
-                                   self.source.features + self.source.blocks +
+                                   self.source.features + self.source.pieces +
                                    [Place("record", at, at + size) for at, _, size in self.source.records])
         at = self.random.randrange(place.begin, place.end + 1)
         self.note(f"truncated at {at:#x}, {place.name}")
@@ -377,7 +374,7 @@ def write(_, file, seed, number, new):
 
 def list_places(_, file):
     source = Source(file)
-    for place in source.header + source.attrs + source.table + source.features + source.blocks:
+    for place in source.header + source.attrs + source.table + source.features + source.pieces:
         print(f"{place.begin:#8x} {place.end:#8x} {place.name}")
     for kind, places in sorted(source.bodies.items()):
         print(f"{len(places)} records of type {kind}")

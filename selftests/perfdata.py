@@ -17,11 +17,12 @@ opinion that shares no code with perf.
   perfdata.py types FILE            print the type of each record
   perfdata.py sizes FILE            print TYPE<TAB>SIZE of each record of a BPF program
   perfdata.py strip FILE NEW        copy a file without its metadata records
-  perfdata.py block FILE            check the blocks in the header, or at the end of a pipe, and
+  perfdata.py block FILE            check the block in the header, or at the end of a pipe, and
                                     print ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
-  perfdata.py without FILE          the same of blocks, ID<TAB>NAME of each program that has none
-  perfdata.py blocks FILE           print OFFSET<TAB>SIZE of each block
-  perfdata.py strip-block FILE NEW  copy a file without its blocks
+  perfdata.py without FILE          check it, and print ID<TAB>NAME of each program that has none
+  perfdata.py pieces FILE           check it, and print OFFSET<TAB>SIZE of each of its pieces: of a
+                                    pipe one for each event, with padding; else one
+  perfdata.py strip-block FILE NEW  copy a file without its block
   perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each
                                     feature by its number, 25 without the block
   perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
@@ -48,7 +49,9 @@ ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 FEATURE_WORDS = 4
 HEADER_BPF_PROG_INFO = 25
 BPIL_SIZE = 16
+PIECE_OFFSET, MAX_RECORD_SIZE = 20, 0xfff8
 BLOCK_MAGIC, BLOCK_VERSION, BLOCK_HEAD_SIZE = b"BPFMETA\0", 1, 16
+MAX_BLOCK_LENGTH = 1 << 30
 NOT_BPF = "N/A"
 
 
@@ -165,7 +168,6 @@ class PerfData:
             programs.setdefault(prog_id, Program(prog_id)).add(event, tag.hex(), who[0], names)
         return programs
 
-
     def features(self):
         """Number: (where its section is described, offset, size), of a file."""
         if self.is_pipe:
@@ -178,30 +180,52 @@ class PerfData:
                 for number, at in zip(numbers, places)}
 
     def block_events(self):
-        """(offset, size) of each event of a pipe, or of a file made of one, that has blocks."""
+        """(offset, size) of each event of a pipe, or of a file made of one, with a piece."""
         for at, kind, size in self.records:
-            if kind != FEATURE or size <= 20:
+            if kind != FEATURE or size <= PIECE_OFFSET:
                 continue
             number, count = struct.unpack_from("=QI", self.bytes, at + 8)
             if number == HEADER_BPF_PROG_INFO and not count:
                 yield at, size
 
-    def blocks(self):
-        """(offset, size) of each block."""
-        places = [(at + 20, size - 20) for at, size in self.block_events()]
-        if self.block_place()[1]:
-            places.append(self.block_place())
-        for at, size in places:
-            end = at + size
-            while end - at >= BLOCK_HEAD_SIZE:
-                (length,) = struct.unpack_from("=I", self.bytes, at + 12)
-                if length > end - at - BLOCK_HEAD_SIZE:
-                    raise Bad(f"offset {at:#x}: the block has length {length}, but "
-                              f"{end - at - BLOCK_HEAD_SIZE} bytes follow")
-                yield at, BLOCK_HEAD_SIZE + length
-                at += BLOCK_HEAD_SIZE + length
-            if self.bytes[at:end].strip(b"\0") or end - at >= 8:
-                raise Bad(f"offset {at:#x}: {end - at} bytes after the last block")
+    def pieces(self):
+        """(offset, size) of each piece of the block: one in a file, one an event in a pipe."""
+        places = [(at + PIECE_OFFSET, size - PIECE_OFFSET) for at, size in self.block_events()]
+        if not self.block_place()[1]:
+            return places
+        if places:
+            raise Bad("there is a block in the header, and one in events")
+        return [self.block_place()]
+
+    def block(self):
+        """The bytes of the block, or None"""
+        events = list(self.block_events())
+        for (at, size), (next_at, _) in zip(events, events[1:]):
+            if size != MAX_RECORD_SIZE:
+                raise Bad(f"offset {at:#x}: a piece that isn't the last is in an event of {size} bytes")
+            if at + size != next_at:
+                raise Bad(f"offset {at + size:#x}: something is between two pieces")
+        if events and self.is_pipe and sum(events[-1]) != self.end:
+            raise Bad("the block is not in the last events of the pipe")
+        data = b"".join(self.bytes[at:at + size] for at, size in self.pieces())
+        if not data:
+            return None
+        if len(data) < BLOCK_HEAD_SIZE:
+            raise Bad(f"a block of {len(data)} bytes")
+        (length,) = struct.unpack_from("=I", data, 12)
+        size = BLOCK_HEAD_SIZE + length
+        if length > MAX_BLOCK_LENGTH or size > len(data):
+            raise Bad(f"the block has length {length}, but {len(data) - BLOCK_HEAD_SIZE} bytes follow")
+        padding = data[size:]
+        if padding and not events:
+            raise Bad(f"{len(padding)} bytes after the block")
+        if events and events[-1][1] % 8:
+            raise Bad(f"offset {events[-1][0]:#x}: an event of {events[-1][1]} bytes")
+        if len(padding) > 7 or padding.strip(b"\0"):
+            raise Bad(f"after the block is {padding!r}, and not just padding")
+        if events and len(padding) >= events[-1][1] - PIECE_OFFSET:
+            raise Bad(f"offset {events[-1][0]:#x}: the last event has nothing of the block")
+        return data[:size]
 
     def block_place(self):
         """(offset, size) of what follows the entries of BPF_PROG_INFO."""
@@ -333,18 +357,17 @@ def strip(data, path):
 
 
 class Block:
-    """One block: progs is [(id, set, name)], sets is [[(key, value)]]."""
+    """progs is [(id, set, name)], sets is [[(key, value)]]."""
 
-    def __init__(self, data, place, size):
-        magic, version, length = struct.unpack_from("=8s2I", data, place)
+    def __init__(self, data):
+        magic, version, _ = struct.unpack_from("=8s2I", data)
         if (magic, version) != (BLOCK_MAGIC, BLOCK_VERSION):
             raise Bad(f"the block has magic {magic!r} and version {version}")
-        self.at, self.end = place + BLOCK_HEAD_SIZE, place + size
-        self.data = data[:self.end]
+        self.data, self.at = data, BLOCK_HEAD_SIZE
         self.sets = [self.set() for _ in range(self.number(4))]
         self.progs = [(*self.take("2I"), self.string("name")) for _ in range(self.number(9))]
-        if self.at != self.end:
-            raise Bad(f"the block has {self.end - self.at} bytes after its programs")
+        if self.at != len(data):
+            raise Bad(f"the block has {len(data) - self.at} bytes after its programs")
         self.check()
 
     def take(self, form):
@@ -354,8 +377,8 @@ class Block:
 
     def number(self, min_size):
         (number,) = self.take("I")
-        if number * min_size > self.end - self.at:
-            raise Bad(f"offset {self.at:#x}: there is no room for {number} of them")
+        if number * min_size > len(self.data) - self.at:
+            raise Bad(f"offset {self.at:#x} of the block: there is no room for {number} of them")
         return number
 
     def set(self):
@@ -364,9 +387,9 @@ class Block:
     def string(self, what):
         at, nul = self.at, self.data.find(b"\0", self.at)
         if nul < 0:
-            raise Bad(f"offset {at:#x}: a {what} of the block does not end")
+            raise Bad(f"offset {at:#x} of the block: a {what} does not end")
         self.at = nul + 1
-        check_field(f"offset {at:#x}: a {what}", self.data[at:self.at])
+        check_field(f"offset {at:#x} of the block: a {what}", self.data[at:self.at])
         return self.data[at:nul].decode("utf-8")
 
     def check(self):
@@ -381,40 +404,40 @@ class Block:
             raise Bad("the sets of the block are not those of its programs")
 
 
-def check_blocks(data):
-    """The blocks; those of a pipe are its last events."""
-    events = [at for at, _ in data.block_events()]
-    if data.is_pipe and events != [at for at, _, _ in data.records][-len(events):][:len(events)]:
-        raise Bad("the blocks are not the last events of the pipe")
-    return [Block(data.bytes, at, size) for at, size in data.blocks()]
+def read_block(data):
+    """The block, or None"""
+    block = data.block()
+    return None if block is None else Block(block)
+
+
+def block_progs(data):
+    """ID, name, number of the set and the set of each program in the block"""
+    block = read_block(data)
+    return [(prog, name, nr_set, block.sets[nr_set]) for prog, nr_set, name in block.progs] if block else []
 
 
 def print_block(data):
-    sets, names = {}, {}
-    for nr, block in enumerate(check_blocks(data)):
-        for prog, nr_set, name in block.progs:
-            if names.setdefault(prog, name) != name:
-                raise Bad(f"program {prog} has two names")
-            for key, value in block.sets[nr_set]:
-                if key in sets.setdefault(prog, {}):
-                    raise Bad(f"program {prog} has the key {key} in two blocks")
-                sets[prog][key] = (f"{nr}.{nr_set}" if nr else nr_set, value)
-    for prog, entries in sets.items():
-        for key, (nr_set, value) in entries.items():
-            print(f"{prog}\t{names[prog]}\t{nr_set}\t{key}\t{value}")
+    for prog, name, nr_set, entries in block_progs(data):
+        for key, value in entries:
+            print(f"{prog}\t{name}\t{nr_set}\t{key}\t{value}")
 
 
 def print_without(data):
-    for block in check_blocks(data):
-        for prog, nr_set, name in block.progs:
-            if not block.sets[nr_set]:
-                print(f"{prog}\t{name}")
+    for prog, name, _, entries in block_progs(data):
+        if not entries:
+            print(f"{prog}\t{name}")
+
+
+def print_pieces(data):
+    read_block(data)
+    for at, size in data.pieces():
+        print(f"{at}\t{size}")
 
 
 def strip_block(data, path):
     """
     Copy all, but end the section of BPF_PROG_INFO where its entries end, and leave out
-    the events with blocks of a pipe.
+    the events of a pipe that have a piece of the block.
     """
     _, size = data.block_place()
     copy = bytearray(data.bytes)
@@ -544,7 +567,7 @@ COMMANDS = {
     "strip": (strip, 1),
     "block": (print_block, 0),
     "without": (print_without, 0),
-    "blocks": (lambda data: [print(*place, sep="\t") for place in data.blocks()], 0),
+    "pieces": (print_pieces, 0),
     "strip-block": (strip_block, 1),
     "sections": (print_sections, 0),
     "costs": (print_costs, 0),

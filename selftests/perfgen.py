@@ -10,11 +10,11 @@ ones, malformed ones, those of other machines. Shares no code with perf.
         --pipe                        as perf record does to a pipe
         --dir                         a directory, as perf record --threads does
   perfgen.py marks FILE               print BEGIN and END of the last metadata
-                                      record, then of the block
+                                      record, then of the block of a file
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each, all of
-their metadata in records and, unless for a pipe, in the header. What a case has
-instead or besides stands between the samples, so that two come after it. A
+their metadata in records and in the block, which a pipe has in its last events. What a
+case has instead or besides stands between the samples, so that two come after it. A
 directory has the records a second time.
 """
 import os
@@ -28,6 +28,7 @@ HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
 LAST_FEATURE = 32
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
+PIECE_SIZE = 0xfff8 - 20                # of the block, in an event
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
 CONTEXT_KERNEL = (1 << 64) - 128
@@ -49,6 +50,7 @@ class File:
         self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
         self.nr_infos = 2
         self.block = self.make_block()
+        self.second_block = b""         # after it; in a pipe, in events of its own
         self.section_size = None        # of the feature with the block
         self.features = {}              # more of them: bytes by number
         self.more_features = b""        # of a pipe, as records
@@ -186,7 +188,8 @@ class File:
     def feature_bytes(self):
         features = {HOSTNAME: self.string(b"host"), ARCH: self.string(b"s390x" if self.big else b"x86_64")}
         if not self.pipe:
-            features[PROG_INFO] = self.u32(self.nr_infos) + b"".join(self.infos) + self.block
+            features[PROG_INFO] = self.u32(self.nr_infos) + b"".join(self.infos) + self.block + \
+                self.second_block
         return dict(sorted({**features, **self.features}.items()))
 
     # the whole
@@ -214,13 +217,17 @@ class File:
             out += self.record(HEADER_FEATURE, self.u64(number) + data)
         out += self.more_features + self.record(HEADER_FEATURE, self.u64(self.last_feature))
         self.first = b""
-        return out + self.records() + self.block_event()
+        return out + self.records() + self.block_events()
 
-    def block_event(self):
-        """The last event of a pipe."""
-        data = self.u64(PROG_INFO) + self.u32(0) + self.block
-        data += bytes(-len(data) % 8)
-        return self.record(HEADER_FEATURE, data) if 8 + len(data) < 1 << 16 else b""
+    def piece(self, data):
+        """An event with a piece of the block"""
+        data = self.u64(PROG_INFO) + self.u32(0) + data
+        return self.record(HEADER_FEATURE, data + bytes(-len(data) % 8))
+
+    def block_events(self):
+        """The last events of a pipe"""
+        return b"".join(self.piece(block[at:at + PIECE_SIZE]) for block in (self.block, self.second_block)
+                        for at in range(0, len(block), PIECE_SIZE))
 
     def write_file(self):
         ids = self.u64(*(number for number, _ in self.events))
@@ -286,10 +293,10 @@ def block(**options):
     return change
 
 
-def two_blocks(**options):
-    def change(file):
-        file.block += file.make_block(**options)
-    return change
+def second_block(file):
+    """It has other metadata for one program, and one more program."""
+    file.second_block = file.make_block(progs=[(9, 0, 0), (11, 1, 1)], sets=[[(b"version", b"3")], GAMMA[4]],
+                                        names=[b"beta", b"gamma"])
 
 
 def grown_block(nr_progs, nr_entries, text):
@@ -390,6 +397,8 @@ CASES = {
     "block-length-short": block(length=64),
     "block-length-rest": block(end=bytes(8)),
     "block-length-long": block(length=1 << 20),
+    "block-length-limit": block(length=1 << 30),
+    "block-length-over-limit": block(length=(1 << 30) + 1),
     "block-length-huge": section(1 << 40),
     "block-section-short": section(500),
     "block-sets-huge": block(nr_sets=0xffffffff),
@@ -406,9 +415,7 @@ CASES = {
     "block-too-much-text": grown_block(1 << 10, 1 << 12, 1 << 9),
     "block-of-no-programs": block(progs=[], sets=[], names=[]),
     "block-set-empty": block(sets=[ALPHA[4], []]),
-    "block-continued": two_blocks(progs=[(9, 0, 0)], sets=[[(b"more", b"3")]], names=[b"beta"]),
-    "block-repeated": two_blocks(),
-    "block-second-bad": two_blocks(progs=[(11, 1, 0)], sets=[[(b"bad", b"3")]], names=[b"gamma"]),
+    "block-second": second_block,
     "block-controls": block(names=[b"alph\x07", b"beta"],
                             sets=[[(b"v\x9b\xc2\x9b\x1b\x7f\n", b'"\x1b[1m"'), (b"answer", b"42")],
                                   BETA[4]]),

@@ -389,7 +389,7 @@ test_names_decide_only_what_they_can()
 	same "one set for two programs" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
 	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
-	[[ -z $(perfdata blocks "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
+	[[ -z $(perfdata pieces "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
 	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
 	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON does not say so"
 
@@ -399,7 +399,7 @@ test_names_decide_only_what_they_can()
 	PYTHONPATH=$SELFTESTS python3 "$TMP/compressed.py" "$TMP/compressed"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/compressed.header" 2>"$TMP/messages"
 	grep -q 'WARNING: lost the metadata of all BPF .*compressed' "$TMP/messages" || fail "no warning"
-	[[ -z $(perfdata blocks "$TMP/compressed.header") ]] || fail "perf inject stores what it guessed"
+	[[ -z $(perfdata pieces "$TMP/compressed.header") ]] || fail "perf inject stores what it guessed"
 
 	sed -i 's/file.odd = .*/& * 2/' "$TMP/made-up.py"
 	PYTHONPATH=$SELFTESTS python3 "$TMP/made-up.py" "$TMP/made-up"
@@ -652,8 +652,8 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# Two programs of one name in the same file; and blocks where a perf that does not know
-# them has left them.
+# Two programs of one name in the same file; and the block where a perf that does not
+# know it has left it.
 test_diff_tells_programs_of_one_name_apart()
 {
 	made_up <<-'END'
@@ -664,7 +664,7 @@ test_diff_tells_programs_of_one_name_apart()
 	diff_sets 'the names of records'
 	made_up <<-'END'
 		file.with_records = False
-		file.odd = file.block_event()
+		file.odd = file.block_events()
 		file.block = b""
 	END
 	diff_sets 'a block among the events'

@@ -7,7 +7,7 @@
  * An input is a byte of flags, below, and then records, a block or BTF. The former
  * are put into a good file of four samples (perfgen.py wrote it, and PBM_FUZZ_TEMPLATES
  * is its directory): records between the second and the third, a block at the
- * end. Only what comes with this series is fuzzed: each record gets the type of
+ * end, which in a pipe is in two events. Only what comes with this series is fuzzed: each record gets the type of
  * metadata, and a size that keeps the others where they are.
  *
  * Beside what the sanitizers find, it is a finding if a sample is lost, if
@@ -51,7 +51,7 @@
 
 enum input_flags {
 	INPUT_SWAPPED	= 1,	/* of a machine of the other byte order */
-	INPUT_PIPE	= 2,	/* as perf record writes to a pipe; no block */
+	INPUT_PIPE	= 2,	/* as perf record writes to a pipe */
 	INPUT_CUT	= 4,	/* the file ends in the middle of the records */
 	INPUT_BLOCK	= 8,	/* a block, not records */
 	INPUT_BTF	= 16,	/* BTF and a value, see read_values(); no other flag */
@@ -220,6 +220,43 @@ static void file__set_block(struct file *file, const uint8_t *input, size_t size
 	file->size = at + size;
 }
 
+/* In front of a piece of the block, in an event: header, number of the feature, count */
+#define PIECE_OFFSET	20
+#define AT_EVENT_SIZE	6
+#define MAX_PIECE	(0xfff8 - PIECE_OFFSET)
+
+static void file__add_piece(struct file *file, const void *event, const uint8_t *input, size_t size)
+{
+	u16 event_size = PERF_ALIGN(PIECE_OFFSET + size, sizeof(u64));
+	unsigned char *at = file->bytes + file->size;
+
+	file->size += event_size;
+	memset(at, 0, event_size);
+	memcpy(at, event, PIECE_OFFSET);
+	memcpy(at + PIECE_OFFSET, input, size);
+	if (file->swapped)
+		event_size = bswap_16(event_size);
+	memcpy(at + AT_EVENT_SIZE, &event_size, sizeof(event_size));
+}
+
+/* The last event of the pipe has the block. The first of two pieces is not padded. */
+static void file__set_pieces(struct file *file, const uint8_t *input, size_t size)
+{
+	size_t first = min(size, size / 2 / sizeof(u64) * sizeof(u64) + sizeof(u32));
+	unsigned char *old = memmem(file->bytes, file->size, BPF_METADATA_BLOCK_MAGIC,
+				    sizeof(BPF_METADATA_BLOCK_MAGIC));
+	unsigned char event[PIECE_OFFSET];
+
+	if (!old) {
+		fprintf(stderr, "fuzz: the pipe has no block\n");
+		exit(2);
+	}
+	memcpy(event, old - PIECE_OFFSET, PIECE_OFFSET);
+	file->size = old - PIECE_OFFSET - file->bytes;
+	file__add_piece(file, event, input, first);
+	file__add_piece(file, event, input + first, min(size - first, (size_t)MAX_PIECE));
+}
+
 static int file__open(const struct file *file)
 {
 	int fd = memfd_create("fuzz", 0);
@@ -285,34 +322,35 @@ static char *print_table(struct bpf_metadata *md)
 	size_t size;
 	FILE *fp = open_memstream(&text, &size);
 
-	bpf_metadata__fprintf(md, 0, fp);
+	bpf_metadata__fprintf(md, fp);
 	fclose(fp);
 	return text;
 }
 
-static int read_block_again(void *data, const void *block, size_t size)
+static void read_again(struct bpf_metadata *md, const struct strbuf *block)
 {
-	const size_t length = size - sizeof(struct bpf_metadata_block);
-	/* Of this size, for AddressSanitizer. */
-	void *copy = malloc(length);
 	const char *error;
 
-	memcpy(copy, block + sizeof(struct bpf_metadata_block), length);
-	error = bpf_metadata__read_block(data, copy, length, /*needs_swap=*/false);
+	/* Of this size, for AddressSanitizer. */
+	md->block = (struct strbuf){ .buf = malloc(block->len), .len = block->len, .alloc = block->len };
+	memcpy(md->block.buf, block->buf, block->len);
+	error = bpf_metadata__read_block(md, /*is_last=*/true, /*needs_swap=*/false);
 	if (error)
 		finding("a block is written that can't be read: %s", error);
-	free(copy);
-	return 0;
 }
 
 /* What was read can be written, and read again, and is the same. */
 static void write_and_read_again(struct bpf_metadata *md)
 {
 	struct bpf_metadata *again = bpf_metadata__new();
+	struct strbuf block = STRBUF_INIT;
 	char *want, *got;
 
-	if (bpf_metadata__write_blocks(md, BPF_METADATA_MAX_BLOCK, read_block_again, again))
+	if (bpf_metadata__write_block(md, &block))
 		finding("the table can't be written");
+	if (block.len)
+		read_again(again, &block);
+	strbuf_release(&block);
 	want = print_table(md);
 	got = print_table(again);
 	if (strcmp(want, got))
@@ -474,10 +512,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		return read_values(input, size);
 	if (flags & INPUT_BTF)
 		return -1;
-	if ((flags & INPUT_BLOCK) && (flags & (INPUT_PIPE | INPUT_CUT)))
+	if ((flags & INPUT_BLOCK) && (flags & INPUT_CUT))
 		return -1;
 	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];
-	if (flags & INPUT_BLOCK) {
+	if ((flags & INPUT_BLOCK) && file.is_pipe) {
+		file__set_pieces(&file, input, size);
+	} else if (flags & INPUT_BLOCK) {
 		file__set_block(&file, input, size);
 	} else {
 		file__insert_records(&file, input, size & ~7);

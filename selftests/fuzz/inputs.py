@@ -6,7 +6,8 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
   inputs.py DIR FILE...
 
 All records of metadata of a FILE are an input, and so is what stands behind the
-bpf_prog_info in its header, and the BTF of each program, with a value. Each is written to DIR, named after its content.
+bpf_prog_info in its header, and the BTF of each program, with a value. Each is written to
+DIR, named after its content.
 """
 import hashlib
 import pathlib
@@ -29,7 +30,8 @@ def inputs(path):
     for flags in (0, PIPE, CUT):
         yield flags, records
     place, size = data.block_place()
-    yield BLOCK, data.bytes[place:place + size]
+    for flags in (BLOCK, PIPE | BLOCK):
+        yield flags, data.bytes[place:place + size]
     for btf in all_btf(data):
         yield BTF, struct.pack("=I", len(btf)) + btf + VALUE
 
