@@ -330,13 +330,14 @@ static char *print_table(struct bpf_metadata *md)
 static void read_again(struct bpf_metadata *md, const struct strbuf *block)
 {
 	const char *error;
+	size_t missing;
 
 	/* Of this size, for AddressSanitizer. */
 	md->block = (struct strbuf){ .buf = malloc(block->len), .len = block->len, .alloc = block->len };
 	memcpy(md->block.buf, block->buf, block->len);
-	error = bpf_metadata__read_block(md, /*is_last=*/true, /*needs_swap=*/false);
-	if (error)
-		finding("a block is written that can't be read: %s", error);
+	error = bpf_metadata__read_block(md, /*needs_swap=*/false, &missing);
+	if (error || missing)
+		finding("a block is written that can't be read: %s", error ?: "bytes are missing");
 }
 
 /* What was read can be written, and read again, and is the same. */
