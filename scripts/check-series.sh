@@ -175,7 +175,7 @@ check_applies()
 {
 	CELLS[applies]=ok
 	if ! (cd -- "$TREE_DIR" && patch -p1 --fuzz=0 --no-backup-if-mismatch) <"$SERIES/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
-		bad applies "does not apply: $(grep -m 1 -E 'FAILED|malformed|No file' "$OUT_DIR/patch.log")"
+		bad applies "does not apply: $(grep -m 1 -E 'FAILED|malformed|No file' "$OUT_DIR/patch.log" || tail -n 1 "$OUT_DIR/patch.log")"
 		return 1
 	fi
 	! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
@@ -200,21 +200,23 @@ check_modes()
 # come with the mails.
 check_checkpatch()
 {
-	local copy=$OUT_DIR/checkpatch.patch type status=0
+	local copy=$OUT_DIR/checkpatch.patch type types status=0
 
 	CELLS[checkpatch]=ok
 	cp -- "$SERIES/$PATCH" "$copy"
 	perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
 		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID "$copy" </dev/null >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
-	((status <= 1)) ||
+	mapfile -t types < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
+	# Status 1 comes with findings, each of a type.
+	((status == 0 || (status == 1 && ${#types[@]}))) ||
 		bad checkpatch "checkpatch.pl did not run: $(head -n 1 "$OUT_DIR/checkpatch.log")"
-	while read -r type; do
+	for type in "${types[@]}"; do
 		if [[ -f $EXPLAINED ]] && grep -q -E -e "^${PATCH}[[:space:]]+${type}[[:space:]]" "$EXPLAINED"; then
 			CELLS[checkpatch]=explained
 		else
 			bad checkpatch "checkpatch: $(grep -m 1 -e "$type" "$OUT_DIR/checkpatch.log" | cut -d : -f 2-)"
 		fi
-	done < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
+	done
 }
 
 build_one()
@@ -330,4 +332,4 @@ BUILDS_BEGIN=yes
 [[ $OPT_FAST = no && -z $OPT_FROM ]] || BUILDS_BEGIN=no
 check_patches
 printf '%d patches, %d defects\n' "${#ENTRIES[@]}" "$NR_DEFECTS"
-((NR_DEFECTS == 0)) || exit 1
+((NR_DEFECTS == 0)) || end_failed

@@ -235,7 +235,7 @@ die_found()
 	tail -n 40 "$LOG" | sed 's/^/  | /' >&2
 	printf '%s: full log: %s, inputs: %s\n' "$PROGRAM" "$LOG" "$FUZZ_DIR/findings" >&2
 	printf '%s: once it is mended, put the input into %s\n' "$PROGRAM" "$CORPUS" >&2
-	exit 1
+	end_failed
 }
 
 merge_corpus()

@@ -102,7 +102,9 @@ RESULTS=$(mktemp)
 on_exit rm -f -- "$RESULTS"
 mkdir -p -- "$REPO_DIR/out"
 log_to "$REPO_DIR/out/interop.log"
+[[ -f $REPO_DIR/patches/$TAG/series ]] ||
+	die "there are no patches for $TAG, so there is nothing to compare" "name a tag of patches/"
 packages__require "$OPT_INSTALL" "${OTHER_PACKAGES[@]}"
 build_peers
-run_tests || exit
+run_tests || { (($? != 1)) || end_failed; exit 2; }
 print_table

@@ -43,10 +43,12 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-The mails are tried: git am has to make the same files of them as quilt does of
-the patches, byte for byte, and so has b4, if it is installed. Nothing is sent;
-the last lines are the commands that do, the first of them with --dry-run.
-Exit status: 0 done, 1 the mails are not what the patches are, 2 could not run.
+The series has to pass check-series.sh --fast. The mails are tried: git am has to
+make the same files of them as quilt does of the patches, byte for byte, and so
+has b4, if it is installed. Nothing is sent; the last lines are the commands that
+do, the first of them with --dry-run.
+Exit status: 0 done, 1 the series is refused, or the mails are not what the
+patches are, 2 could not run.
 END
 }
 
@@ -126,6 +128,11 @@ open_output()
 	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
 }
 
+check_series()
+{
+	"$SCRIPTS_DIR/check-series.sh" "${OPTIONS[@]}" --fast --out "$OUT_DIR/series" "$TAG"
+}
+
 # --- patches to commits to mails ----------------------------------------------
 
 prepare_tree()
@@ -134,11 +141,16 @@ prepare_tree()
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to make mails with" "see above"
 }
 
-# Not the user's configuration: hooks, signatures, other formats.
-run_git()
+# In $1. Not the user's configuration: hooks, signatures, other formats.
+run_git_in()
 {
 	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
-		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
+		git -C "$1" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "${@:2}"
+}
+
+run_git()
+{
+	run_git_in "$REPO" "$@"
 }
 
 # Only what the patches are about; a commit of the whole kernel takes minutes.
@@ -183,8 +195,8 @@ add_base_commit()
 # What git am makes of mails in $TREE, as the submitter
 apply_mails()
 {
-	git -C "$TREE" checkout -q --detach base &&
-		git -C "$TREE" -c user.name="$NAME" -c user.email="$EMAIL" am -q "$@"
+	run_git_in "$TREE" checkout -q --detach base &&
+		run_git_in "$TREE" am -q "$@"
 }
 
 # The trees are the same if each file that a patch touches is.
@@ -272,18 +284,23 @@ choose_patches
 check_cover_letter
 open_output
 packages__require "$OPT_INSTALL" "${MAIL_PACKAGES[@]}"
+if ! run_logged "check the series" check_series; then
+	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
+	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"
+	end_failed
+fi
 prepare_tree
 run_logged "make the mails" make_mails || die_logged "the mails can't be made" "see the log"
 mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
 if ! run_logged "try git am" check_mails; then
 	warn "git am makes other files of the mails than quilt of the patches, see $LOG_FILE"
-	exit 1
+	end_failed
 fi
 if ! command -v b4 >/dev/null; then
 	msg "b4 is not there: what it makes of the mails is not tried"
 elif ! run_logged "try b4 am" check_with_b4; then
 	warn "b4 does not take the mails, or makes other files of them, see $LOG_FILE"
-	exit 1
+	end_failed
 fi
 run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"
 mv -- "$MAILS.part" "$MAILS"

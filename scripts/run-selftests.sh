@@ -523,7 +523,9 @@ print_failure()
 	awk -v name="$2" '
 		/^# (ok|1\.\.)[ 0-9]/ { n = 0; next }
 		/^# not ok [0-9]/ {
-			if (index($0, name)) { found = 1; exit }
+			sub(/^# not ok [0-9]+ (- )?/, "")
+			sub(/ # .*/, "")
+			if ($0 == name) exit
 			n = 0
 			next
 		}
@@ -586,7 +588,7 @@ print_totals()
 	passed=$(count ok) failed=$(count 'not ok') skipped=$(count skip)
 	((passed + failed)) || warn "no test ran"
 	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-	((passed && !failed)) || exit 1
+	((passed && !failed)) || end_failed
 }
 
 # --- here or in a guest -------------------------------------------------------
@@ -683,7 +685,7 @@ check_completeness()
 	local name
 
 	while read -r name; do
-		grep -q -F -e $'\t'"$name" "$RESULTS" && continue
+		cut -f 2 "$RESULTS" | grep -q -x -F -e "$name" && continue
 		printf 'FAILED  %s (no result came back from the guests)\n' "$name"
 		printf 'not ok\t%s\tno result\n' "$name" >>"$RESULTS"
 	done <<<"$SELECTED"

@@ -48,7 +48,8 @@ make_kernel()
 	END
 	cat > "$dir/scripts/checkpatch.pl" <<-'END'
 	#!/usr/bin/perl
-	local $/; open(my $in, '<', $ARGV[-1]); my $found = <$in> =~ /UGLY/;
+	local $/; open(my $in, '<', $ARGV[-1]); my $patch = <$in>; my $found = $patch =~ /UGLY/;
+	exit 1 if $patch =~ /SILENT/;
 	print "-:1: WARNING:UGLY_TYPE: it is ugly\n" if $found; exit $found;
 	END
 	for i in a b c evsel; do
@@ -284,19 +285,19 @@ call_vm()
 	mkdir -p "$TOP/t/vm" "$TOP/t/tmp"
 	# shellcheck disable=SC2016 # for the inner shell
 	exec env --default-signal=INT PATH="$TOP/stubs:$REAL_PATH" TMPDIR="$TOP/t/tmp" VM_DIR="$TOP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
-		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" OPT_ACCEL="${ACCEL-tcg}" \
+		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" STUB_REFUSAL="${STUB_REFUSAL:-}" OPT_ACCEL="${ACCEL-tcg}" \
 		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
 		set -euo pipefail
 		for lib in common arch splats vm; do
 			. "$SCRIPTS_DIR/lib/$lib.sh"
 		done
-		vm__kvm_refusal() { :; }
+		vm__kvm_refusal() { printf "%s" "$STUB_REFUSAL"; }
 		arch__load x86_64
 		KERNEL_IMAGE=/dev/null KERNEL_MODULES=()
 		VM_ROOT=/ VM_BUSYBOX=/bin/true VM_SHARES=("rw $VM_DIR")
 		vm__run true
 		echo "guest: $VM_STATUS"
-		vm__check_log || exit 1' run-selftests.sh
+		vm__check_log || end_failed' run-selftests.sh
 }
 
 # --- assertions: the first that fails ends the test ----------------------------
@@ -433,6 +434,23 @@ test_help()
 	expect 0 --help
 	printed "usage: "
 	printed "v0.1"
+}
+
+# common.sh: what nobody foresaw is status 2
+test_unforeseen_ends()
+{
+	local command status
+
+	# shellcheck disable=SC2016 # for the inner shell
+	for command in 'echo "$nowhere"' 'exit 1' 'false' 'echo $((1 / 0))'; do
+		status=0
+		PRINTED=$(bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; $command" x.sh 2>&1) || status=$?
+		((status == 2)) || fail "$command: status $status"
+		printed "x.sh: error: unexpected"
+	done
+	status=0
+	bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; end_failed" x.sh || status=$?
+	((status == 1)) || fail "end_failed: status $status"
 }
 
 test_unknown_option()
@@ -760,9 +778,35 @@ test_popped_patch_is_refused()
 	expect 0 v0.1
 	(cd "$OUT/linux" && quilt --quiltrc - pop) || fail pop
 	expect 2 v0.1
-	printed "edited: tools/perf/b.c"
+	printed "1 patches are popped"
+	printed "quilt push -a"
 	(cd "$OUT/linux" && quilt --quiltrc - push) || fail push
 	expect 0 v0.1
+}
+
+# quilt doesn't know it: nobody has to lose it for that.
+test_new_file_is_an_edit()
+{
+	expect 0 v0.1
+	echo mine > "$OUT/linux/tools/perf/new.c"
+	echo theirs > "$OUT/linux/tools/perf/a.c.orig"
+	expect 2 --source "$TOP/fixture/linux-0.1" v0.1
+	printed "edited: tools/perf/new.c"
+	[[ $PRINTED != *a.c.orig* ]] || fail "a.c.orig is taken for an edit"
+	holds "$OUT/linux/tools/perf/new.c" mine
+	rm "$OUT/linux/tools/perf/new.c"
+	expect 0 --source "$TOP/fixture/linux-0.1" v0.1
+}
+
+test_copy_has_its_own_patches()
+{
+	expect 0 v0.1
+	mkdir "$TOP/t/copy"
+	cp -a "$OUT" "$PATCHES" "$TOP/t/copy"
+	(cd "$TOP/t/copy/out/linux" && echo edit >> tools/perf/b.c &&
+		quilt --quiltrc - refresh -p ab --no-timestamps --no-index) || fail refresh
+	grep -q -r edit "$TOP/t/copy/patches" || fail "the copy's patches have no edit"
+	! grep -q -r edit "$PATCHES" || fail "a refresh in the copy changes the original"
 }
 
 test_refreshed_edit_is_taken()
@@ -1007,6 +1051,7 @@ test_series_with_a_defect_in_a_patch()
 {
 	spoil 0002-b.patch 's/^ b 1/ b one/' "does not apply: "
 	spoil 0002-b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
+	spoil 0002-b.patch 's/^+b two/+b SILENT/' "checkpatch.pl did not run: "
 	spoil 0002-b.patch 's/^+b two/+b UGLY/' "checkpatch: "
 	echo '0002-b.patch UGLY_TYPE it has to be' > "$PATCHES/checkpatch"
 	expect_series 0 --fast
@@ -1134,6 +1179,8 @@ test_submission_applies()
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
 	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$PATCHES/cover-letter"
+	# Nothing of it counts but who it is.
+	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TOP/t/gitconfig"
 	expect_submission 0 --version 2 --rfc
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 3 ]] || fail "not three mails"
 	holds "$OUT/mails/v2-0000-cover-letter.patch" "Subject: \\[RFC PATCH v2 0/2\\] Two"
@@ -1162,6 +1209,12 @@ test_submission_that_is_not_the_series()
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TOP/t/gitconfig"
 	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
 	mkdir "$TOP/t/bin"
+	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
+	expect_submission 1
+	printed "refuses the series"
+	printed "  FAILED  0002-b.patch: checkpatch: "
+	absent "$OUT/mails"
+	sed -i 's/^+b UGLY/+b two/' "$PATCHES/0002-b.patch"
 	printf '#!/bin/sh\n' > "$TOP/t/bin/b4"
 	chmod +x "$TOP/t/bin/b4"
 	expect_submission 1
@@ -1245,6 +1298,11 @@ test_vm_without_a_working_kvm()
 	printed "TCG (KVM: no user space within 1 s, its console ends with '[ 0.1] clocksource: stub')"
 	ACCEL=kvm STUB_VM=0 expect_vm 2
 	printed "leave out --accel kvm"
+	ACCEL=kvm STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 2
+	printed "error: there is no /dev/kvm"
+	printed "leave out --accel kvm"
+	ACCEL='' STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 0
+	printed "TCG (there is no /dev/kvm)"
 	ACCEL='' STUB_KVM=0 STUB_VM=hang expect_vm 0
 	printed "accel     KVM"
 }
@@ -1518,7 +1576,7 @@ test_bench_options_that_make_no_sense()
 		# shellcheck disable=SC2086 # several words
 		expect_bench 2 $options v6.16
 		printed "${options#* }"
-		printed "usage: "
+		printed "next: bench.sh --help"
 	done
 	expect_bench 2 --peer "$TOP/none" v6.16
 	printed "--peer $TOP/none: not a program"

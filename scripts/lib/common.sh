@@ -10,7 +10,8 @@
 #	msg TEXT...			progress, on stdout; silent with PBM_QUIET=1
 #	warn TEXT			on stderr
 #	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
-#	die_usage TEXT			die with the script's print_usage
+#	die_usage TEXT			die, with a hint at --help
+#	end_failed			exit 1: a test or a check failed, as was said
 #	on_exit COMMAND...		run COMMAND at exit, last one first
 #	take_lock FILE WHAT		one holder at a time; waits and says so
 #	release_lock			give back the lock that was taken last
@@ -57,6 +58,7 @@ TICKER_PID=
 END_SIGNAL=
 EXIT_COMMANDS=()
 LOCK_FDS=()
+HAS_FAILED=no
 
 msg()
 {
@@ -80,12 +82,15 @@ die()
 	exit 2
 }
 
-# print_usage is the script's own.
 die_usage()
 {
-	printf '%s: error: %s\n\n' "$PROGRAM" "$1" >&2
-	print_usage >&2
-	exit 2
+	die "$1" "$PROGRAM --help lists the options"
+}
+
+end_failed()
+{
+	HAS_FAILED=yes
+	exit 1
 }
 
 # Quoted so that the command can be registered with its arguments as they are.
@@ -164,7 +169,19 @@ die_unexpected()
 	die "unexpected: '$command' in $where ended with status $status" "run it again; the log is $LOG_FILE"
 }
 
-trap run_exit_commands EXIT
+# Bash ends with status 1 at a variable that isn't set, and runs no ERR trap.
+end_script()
+{
+	local status=$1
+
+	run_exit_commands
+	if ((status == 1)) && [[ $HAS_FAILED = no ]]; then
+		printf '%s: error: unexpected: it ended with status 1, see above; the log is %s\n' "$PROGRAM" "$LOG_FILE" >&2
+		exit 2
+	fi
+}
+
+trap 'end_script $?' EXIT
 set -o errtrace
 trap 'die_unexpected $? "${FUNCNAME[0]:-main}:$LINENO" "$BASH_COMMAND"' ERR
 trap 'end_by_signal INT' INT

@@ -66,11 +66,11 @@ series__load()
 	local entry
 
 	[[ -f $1/series ]] ||
-		die "no series for $TAG: $1/series is not there" "--no-patches builds the unpatched tag"
+		die "no series for $TAG: $1/series is not there" "scripts/apply-and-build.sh --no-patches $TAG builds the unpatched tag"
 	SERIES_DIR=$(realpath -- "$1")
 	mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_DIR/series")
 	((${#SERIES_PATCHES[@]})) ||
-		die "$SERIES_DIR/series is empty" "--no-patches builds the unpatched tag"
+		die "$SERIES_DIR/series is empty" "scripts/apply-and-build.sh --no-patches $TAG builds the unpatched tag"
 	for entry in "${SERIES_PATCHES[@]}"; do
 		series__check_entry "$SERIES_DIR" "$entry"
 	done

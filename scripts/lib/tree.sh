@@ -88,8 +88,8 @@ tree__is_wanted_now()
 	[[ -d $SCRATCH_DIR ]] && grep -qxF -e "$1" -- "$STATE_DIR/touched.now"
 }
 
-# Nothing is lost with a file that is as we left it, that the series yields just
-# so (the developer refreshed), or that is none of ours.
+# Nothing is lost with a file that is as we left it, or that the series yields just
+# so (the developer refreshed).
 tree__is_edited()
 {
 	local file=$1
@@ -98,14 +98,30 @@ tree__is_edited()
 	if tree__is_wanted_now "$file"; then
 		! tree__same "$TREE_DIR/$file" "$SCRATCH_DIR/$file"
 	else
-		grep -qxF -e "$file" <(cut -f 1 "$STATE_DIR/manifest")
+		! tree__is_leftover "$file"
 	fi
+}
+
+# What quilt, patch and editors leave beside a file
+tree__is_leftover()
+{
+	[[ $1 =~ (\.orig|\.rej|\.swp|~)$ ]]
+}
+
+# How many patches the last run applied that are not applied now
+tree__count_popped()
+{
+	local wanted applied=0
+
+	wanted=$(sed -n 's/^series [0-9a-f]*-//p' "$STATE_DIR/applied")
+	[[ ! -f $TREE_DIR/.pc/applied-patches ]] || applied=$(wc -l < "$TREE_DIR/.pc/applied-patches")
+	echo $((${wanted:-0} - applied))
 }
 
 # A half-done run leaves no stamp, and there is nothing to lose then.
 tree__check_edits()
 {
-	local file edited=()
+	local file edited=() popped
 
 	tree__has_stamp || return 0
 	while read -r file; do
@@ -113,6 +129,10 @@ tree__check_edits()
 		edited+=("$file")
 	done < <(tree__changed_files)
 	((${#edited[@]})) || return 0
+	popped=$(tree__count_popped)
+	((popped <= 0)) ||
+		die "$TREE_DIR: $popped patches are popped" \
+			"cd $TREE_DIR && quilt push -a" "or throw away what is in no patch: run again with --clean"
 	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
 	die "$TREE_DIR has ${#edited[@]} edited files that are in no patch of the series" \
 		"keep the edits: cd $TREE_DIR && quilt push -a; quilt refresh -p ab --no-timestamps --no-index" \
@@ -167,7 +187,7 @@ tree__die_push()
 	first=$(tree__read_push 'FAILED at|^can.t find file|malformed|does not apply' | sed -n 1p)
 	die_logged "the series does not apply: ${first:-see the log}" \
 		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
-		"$PROGRAM --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
+		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
 }
 
 tree__patch()
@@ -259,11 +279,14 @@ tree__note_touched()
 		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
 }
 
-# quilt's own notes, so that push, pop and refresh work in the tree.
+# quilt's own notes, so that push, pop and refresh work in the tree. Their path of
+# the patches is one from the tree: of a checkout that was copied, it is the copy's.
 tree__put_quilt()
 {
 	rm -rf -- "$TREE_DIR/.pc" || return
-	[[ ! -d $SCRATCH_DIR/.pc ]] || mv -- "$SCRATCH_DIR/.pc" "$TREE_DIR/.pc"
+	[[ -d $SCRATCH_DIR/.pc ]] || return 0
+	realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > "$SCRATCH_DIR/.pc/.quilt_patches" &&
+		mv -- "$SCRATCH_DIR/.pc" "$TREE_DIR/.pc"
 }
 
 tree__note_patched()

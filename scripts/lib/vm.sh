@@ -274,6 +274,7 @@ vm__boot_any()
 			msg "accel     KVM, with the PMU of this machine"
 			return
 		fi
+		[[ -z $OPT_ACCEL || -n $VM_GUEST ]] || die "$VM_REASON" "leave out --accel kvm, for TCG"
 		[[ -z $OPT_ACCEL ]] || vm__die "$VM_GUEST" "$VM_REASON" "see the console; or leave out --accel kvm, for TCG"
 	fi
 	msg "accel     TCG (${VM_REASON:---accel tcg})"
@@ -348,7 +349,7 @@ vm__read_status()
 
 vm__run()
 {
-	VM_REASON='' VM_TAIL_PIDS=() VM_GUESTS=${PBM_VM_GUESTS:-2}
+	VM_REASON='' VM_GUEST='' VM_TAIL_PIDS=() VM_GUESTS=${PBM_VM_GUESTS:-2}
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
 	on_exit vm__end_reports
