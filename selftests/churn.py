@@ -27,7 +27,8 @@ What is asked of a recording, beside the right values:
     records in it, and no other. Programs that had not lived long enough at the
     last sample of a file (by the monotonic clock, perf record -k mono) may be
     missing there. A program whose load perf learns of late, and not more than
-    LATEST ms, may be in the next file as well.
+    LATEST ms, may be in the next file as well. One that loads when perf has read the
+    last events of a file may be in that file, though its KSYMBOL is in the next.
 """
 import os
 import re
@@ -185,7 +186,7 @@ def missing_ksymbols(programs, recordings):
 
 
 def strangers(programs, recordings):
-    for before, recording in zip([None] + recordings, recordings):
+    for before, recording, after in zip([None] + recordings, recordings, recordings[1:] + [None]):
         for name, _ in recording.records:
             function = function_of(name)
             program = programs.get(function[0])
@@ -194,9 +195,14 @@ def strangers(programs, recordings):
             # For perf, it loaded when the file before was about to end.
             if before and name in before.ksymbols and not program.is_known_at(before.end, LATEST):
                 continue
+            # It loaded when perf had read the last events of this file.
+            if after and name in after.ksymbols and not program.is_known_at(recording.end):
+                continue
             # With one file, it may have been loaded while events were off.
             if function in recording.functions or len(recordings) > 1:
-                yield f"{recording.path}: {name} of {program}"
+                where = [str(nr) for nr, other in enumerate(recordings, 1) if name in other.ksymbols]
+                yield f"{recording.path}, {recordings.index(recording) + 1}: {name} of {program}, " \
+                      f"whose KSYMBOL is in {' '.join(where) or 'none'}"
 
 
 def unnamed_ksymbols(programs, recording, starting):
