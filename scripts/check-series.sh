@@ -195,7 +195,8 @@ check_modes()
 		NR == first && /^\+#!/ { print file }' "$SERIES/$PATCH")
 }
 
-# checkpatch takes a file that git tracks for source: hence the copy.
+# checkpatch takes a file that git tracks for source: hence the copy. It leaves a file
+# in the directory.
 # There is no history of the kernel here, in which it could look for commits. Trailers
 # come with the mails.
 check_checkpatch()
@@ -204,8 +205,8 @@ check_checkpatch()
 
 	CELLS[checkpatch]=ok
 	cp -- "$SERIES/$PATCH" "$copy"
-	perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
-		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID "$copy" </dev/null >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
+	(cd -- "$OUT_DIR" && perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
+		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID "$copy" </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
 	mapfile -t types < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
 	# Status 1 comes with findings, each of a type.
 	((status == 0 || (status == 1 && ${#types[@]}))) ||
