@@ -1422,6 +1422,8 @@ test_each_script_has_help_and_refuses_nonsense()
 	refuses run-selftests --sanitize --vm v6.16
 	refuses run-selftests --expected-skips /none v6.16
 	refuses run-selftests --sanitize=memory v6.16
+	refuses interop v6.18.15
+	((EUID != 0)) || printed "there are no patches for v6.18.15"
 }
 
 mutate()
