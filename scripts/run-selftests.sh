@@ -373,9 +373,9 @@ load_sanitizer_options()
 	[[ $OPT_SANITIZE != no ]] || return 0
 	export PBM_SANITIZED=1
 	export ASAN_OPTIONS=allocator_may_return_null=1:$log
-	export LSAN_OPTIONS=print_suppressions=0:suppressions=$SELFTESTS_DIR/lsan.supp
-	export UBSAN_OPTIONS=print_stacktrace=1:$log:suppressions=$SELFTESTS_DIR/ubsan.supp
-	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/tsan.supp
+	export LSAN_OPTIONS=print_suppressions=0:suppressions=$SELFTESTS_DIR/sanitizers/lsan.supp
+	export UBSAN_OPTIONS=print_stacktrace=1:$log:suppressions=$SELFTESTS_DIR/sanitizers/ubsan.supp
+	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/sanitizers/tsan.supp
 }
 
 # Also of a perf that a test doesn't ask for its status
