@@ -156,7 +156,7 @@ prepare_fuzz()
 
 perfgen()
 {
-	python3 "$SELFTESTS_DIR/perfgen.py" "$@" >/dev/null
+	python3 "$SELFTESTS_DIR/lib/perfgen.py" "$@" >/dev/null
 }
 
 write_templates()
@@ -179,7 +179,7 @@ write_seeds()
 	local case dir=$FUZZ_DIR/seeds
 
 	mkdir -p -- "$dir"
-	for case in $(python3 "$SELFTESTS_DIR/perfgen.py" list); do
+	for case in $(python3 "$SELFTESTS_DIR/lib/perfgen.py" list); do
 		perfgen write "$case" "$dir/$case"
 	done
 	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$dir"/* 2>/dev/null

@@ -5,8 +5,8 @@
 #
 #	scripts/interop.sh v6.16
 #
-# builds the others, runs selftests/interop.sh with them and prints a table of what
-# each combination did; Documentation/interop.rst has it.
+# builds the others, runs selftests/tests/compat/interop.sh with them and prints a
+# table of what each combination did; Documentation/interop.rst has it.
 
 set -euo pipefail
 

@@ -53,6 +53,7 @@ import difflib
 import fcntl
 import filecmp
 import getopt
+import glob
 import hashlib
 import os
 import random
@@ -102,6 +103,10 @@ TESTS_OF = (
 )
 
 CLEANUP = re.compile(r"free|delete|exit|close|put|unlock|lock|up_|down_|debug|warning|pr_|destroy|release")
+
+
+def test_path(name):
+    return next(glob.iglob(os.path.join(SELFTESTS, "tests", "*", name)), None)
 
 
 class Failed(Exception):
@@ -384,11 +389,11 @@ class Run:
         for file in list(source_files(self.opt["tree"])):
             with open(os.path.join(self.opt["tree"], file), "rb") as source:
                 digest.update(source.read())
-        for name in sorted(os.listdir(SELFTESTS)):
-            path = os.path.join(SELFTESTS, name)
-            if os.path.isfile(path):
-                with open(path, "rb") as source:
-                    digest.update(name.encode() + source.read())
+        for directory in ("", "lib", "holders", "progs", "tests/*"):
+            for path in sorted(glob.glob(os.path.join(SELFTESTS, directory, "*"))):
+                if os.path.isfile(path):
+                    with open(path, "rb") as source:
+                        digest.update(os.path.relpath(path, SELFTESTS).encode() + source.read())
         return digest.hexdigest()
 
     def prepare(self, mutations):
@@ -467,7 +472,7 @@ class Run:
         if name == PERF_TEST:
             env["PERF_CONFIG"] = "/dev/null"
             return [self.perf, "test", "-v", "bpf-metadata"], env, self.path("tools/perf")
-        return [os.path.join(SELFTESTS, name)], env, SELFTESTS
+        return [test_path(name)], env, SELFTESTS
 
     def failures(self, name, log, limit, known, first=True, only=None):
         """The names of the tests that fail, and why it ended; with first only the first one."""
@@ -527,7 +532,7 @@ class Run:
     def tests_of(file):
         short = file.removeprefix("tools/perf/")
         names = next(names for pattern, names in TESTS_OF if re.fullmatch(pattern, short)).split()
-        return [name for name in names if os.path.exists(os.path.join(SELFTESTS, name))]
+        return [name for name in names if test_path(name)]
 
     # --- one mutation
 

@@ -224,17 +224,18 @@ check_other_perf()
 	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
 }
 
+# The files of tests, as paths in selftests/
 test_programs()
 {
-	find "$SELFTESTS_DIR" -maxdepth 1 -name '*.sh' -perm -u+x -printf '%f\n' | sort
+	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x | sort)
 }
 
 # First the one that tests what the others rely on. perf test is one of them; in
 # guests it takes longest, so it is the next.
 all_programs()
 {
-	printf '%s\n' harness.sh perf-test
-	test_programs | grep -v -x harness.sh
+	printf '%s\n' tests/meta/harness.sh perf-test
+	test_programs | grep -v -x tests/meta/harness.sh
 }
 
 # The names of its tests
@@ -475,8 +476,8 @@ run_kselftest()
 
 run_program()
 {
-	PROGRAM_LOG=$LOGS_DIR/${1%.sh}.log
-	PROGRAM_NAME=${1%.sh}
+	PROGRAM_NAME=$(basename -- "$1" .sh)
+	PROGRAM_LOG=$LOGS_DIR/$PROGRAM_NAME.log
 	: >"$RUN_DIR/reported"
 	run_step "$PROGRAM_LOG" report_result run_kselftest "$1" || :
 	report_rest
@@ -490,7 +491,7 @@ report_result()
 # What the program's log says and was not yet reported
 report_rest()
 {
-	awk "$@" -v program="$PROGRAM_NAME" -f "$SELFTESTS_DIR/ktap.awk" "$STEP_LOG" |
+	awk "$@" -v program="$PROGRAM_NAME" -f "$SELFTESTS_DIR/lib/ktap.awk" "$STEP_LOG" |
 		tail -n +$(($(wc -l <"$RUN_DIR/reported") + 1)) >"$RUN_DIR/results"
 	cat "$RUN_DIR/results" >>"$RUN_DIR/reported"
 	report "$PROGRAM_LOG"
@@ -509,7 +510,7 @@ run_perf_test()
 	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig run_step "$log" true \
 		timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
 	cd -- "$REPO_DIR"
-	awk -f "$SELFTESTS_DIR/perf-test.awk" "$STEP_LOG" >"$RUN_DIR/results"
+	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$STEP_LOG" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
 	fi
@@ -658,7 +659,7 @@ fill_queue()
 	rm -rf -- "$VM_DIR"
 	mkdir -p -- "$VM_DIR/queue" || die "cannot write to $VM_DIR" "use another --out"
 	for program in "${PROGRAMS[@]}"; do
-		mkdir -- "$VM_DIR/queue/$program"
+		mkdir -p -- "$VM_DIR/queue/$program"
 	done
 }
 

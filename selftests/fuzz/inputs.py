@@ -14,7 +14,7 @@ import pathlib
 import struct
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import perfdata  # noqa: E402
 
 PIPE, CUT, BLOCK, BTF = 2, 4, 8, 16

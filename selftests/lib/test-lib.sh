@@ -1,0 +1,544 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Shared by the tests; each sources it and ends with: run_tests test_NAME...
+#
+# A test is a function. It runs in a subshell under "set -e", so that the first
+# command that fails ends it; its output is the diagnosis. It may call
+#
+#	fail TEXT		end as failed
+#	skip TEXT		end as skipped, because something is missing
+#	native_only TEXT	the same in an emulated machine, where the test would take
+#				its time and show no more than elsewhere. NATIVE_ONLY=TEXT
+#				before run_tests: all tests of the file
+#	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
+#				test ends; sets HELD_IDS and HELD_NAMES
+#	hold_built MODE		the same for "built MODE"
+#	spend [INDEX TIMES]...	make record run these held programs, so many times each
+#	record FILE OPTION...	perf record of all CPUs and a short workload
+#	show FILE		perf script --show-bpf-events, into FILE.script
+#	start_recording FILE OPTION...	perf record in the background until stop_recording;
+#				returns when it records
+#	control COMMAND		of --control, and wait for its acknowledgement
+#	stop_recording		fail if perf record fails or says anything unusual
+#	churn OPTION...		load and unload programs, add them to $TMP/list
+#	start_churn OPTION...	the same in the background, for those that stay
+#	await_churn WORD	until it has printed that word; tell_churn: go on
+#	start_attach		attach (see attach.c) in the background, until the test ends
+#	ask COMMAND...		what it shall do; sets PROGRAM_ID, PROGRAM_NAME, MAP_IDS[NAME],
+#				LINK_IDS, PAGES, CODE_BEGIN and CODE_END from the answer
+#	try_ask COMMAND...	the same; if that is an error returns 1 and sets ERROR
+#	await WHAT COMMAND...	until the command succeeds
+#	list_files		of a recording to $TMP/data that switches, in their order
+#	has_files N		are there so many of them?
+#	open_terminal COMMAND...	run it in a terminal until the test ends
+#	terminal_shows ERE	is there such a line in the terminal?
+#	press KEY		in the terminal
+#	is_traced ID		is strace attached to this process or thread?
+#	same WHAT WANT GOT	compare two files, fail with their difference
+#	want_no_records FILE	it has samples, and no metadata record
+#	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
+#	shows_no_record SYMBOL	fail unless $TMP/data.script, from show, has this function
+#				and no metadata record of it
+#
+# Environment:
+#	OUTPUT			where the Makefile has built everything
+#	PBM_PERF		the perf under test
+#	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
+#	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
+#	PBM_OLD_PERF		perf of v6.14 or before, which refuses them (optional)
+#	PBM_BPFTOOL		the oracle (default: bpftool)
+#	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
+#	PBM_LIST		if set, only list the tests
+#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
+#				limits get so much longer, the workload so much smaller
+#	PBM_SANITIZED		1: the perf under test has AddressSanitizer
+#	PBM_EMULATED		1: the processor is emulated
+#	PBM_KEEP		a directory for recordings that another machine reads
+#				(optional)
+#
+# Sets:
+#	TMP			a directory for the test file, removed at the end
+#	SELFTESTS		the directory selftests/
+
+set -u
+export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+export PAGER=cat
+
+SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+TEST_FILE=$(basename "$0" .sh)
+BPFTOOL=${PBM_BPFTOOL:-bpftool}
+SCALE=${PBM_TIMEOUT_SCALE:-1}
+NATIVE_ONLY=
+# Some milliseconds, and some hundred samples, on every machine
+WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
+FREQUENCY=()
+((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
+
+# Without -S it starts for half as long again, to find packages that are not used.
+values()
+{
+	python3 -S "$SELFTESTS/lib/values.py" "$@"
+}
+
+check_churn()
+{
+	python3 -S "$SELFTESTS/lib/churn.py" check "$@"
+}
+
+perfdata()
+{
+	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
+}
+
+fail()
+{
+	printf 'failed: %s\n' "$*"
+	exit "$KSFT_FAIL"
+}
+
+skip()
+{
+	printf '%s\n' "$*" >"$TMP/skip-reason"
+	exit "$KSFT_SKIP"
+}
+
+native_only()
+{
+	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
+}
+
+hold()
+{
+	local args=()
+
+	if [[ $1 = -n ]]; then
+		args=(-n "$2")
+		shift 2
+	fi
+	hold_command "$OUTPUT/hold" "${args[@]}" "${@/%/.bpf.o}"
+}
+
+hold_built()
+{
+	hold_command "$OUTPUT/built" "$1"
+}
+
+# One holder a test. It ends when its input does, which is when this shell does.
+hold_command()
+{
+	local id name
+
+	HELD_IDS=()
+	HELD_NAMES=()
+	cd "$OUTPUT" || fail "cannot enter $OUTPUT"
+	coproc HOLDER { exec "$@"; }
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" id name; do
+		[[ $id != ready ]] || return 0
+		HELD_IDS+=("$id")
+		HELD_NAMES+=("$name")
+	done
+	fail "$* did not get ready"
+}
+
+spend()
+{
+	local args=()
+
+	while (($#)); do
+		args+=("${HELD_IDS[$1]}" "$2")
+		shift 2
+	done
+	head -c 64 /dev/zero >"$TMP/packet"
+	# shellcheck disable=SC2016 # for the inner shell
+	WORKLOAD=(sh -c 'run="$1 prog run" packet=$2; shift 2
+		while [ $# -gt 0 ]; do
+			$run id $1 data_in "$packet" repeat $2 || exit
+			shift 2
+		done >/dev/null' sh "$BPFTOOL" "$TMP/packet" "${args[@]}")
+}
+
+# Waits, so that no program of one test is seen by the next.
+release()
+{
+	local pid=${HOLDER_PID:-} input=${HOLDER[1]:-}
+
+	[[ -n $pid ]] || return 0
+	[[ -z $input ]] || exec {input}>&-
+	wait "$pid" || :
+}
+
+record()
+{
+	local file=$1
+
+	shift
+	"$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -o "$file" -- "${WORKLOAD[@]}"
+}
+
+show()
+{
+	"$PBM_PERF" script --show-bpf-events -i "$1" >"$1.script"
+}
+
+await()
+{
+	local what=$1 end=$((SECONDS + 30 * SCALE))
+
+	shift
+	until "$@"; do
+		((SECONDS < end)) || fail "waited in vain: $what"
+		sleep 0.02
+	done
+}
+
+# Both ends open, so that nobody waits for the other to open a fifo.
+open_control()
+{
+	rm -f "$TMP/control" "$TMP/ack"
+	mkfifo "$TMP/control" "$TMP/ack"
+	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
+}
+
+send_control()
+{
+	printf '%s\n' "$1" >&"$CONTROL"
+}
+
+perf_is_running()
+{
+	kill -0 "$PERF_PID" 2>/dev/null || fail "perf record has ended: $(cat "$TMP/perf.err")"
+}
+
+await_ack()
+{
+	local answer='' part='' end=$((SECONDS + 60 * SCALE))
+
+	# What came before the time was over is in the variable, and not read again.
+	until read -r -t 0.2 -u "$ACK" part; do
+		answer+=$part
+		perf_is_running
+		((SECONDS < end)) || fail "perf record does not answer: $(cat "$TMP/perf.err")"
+	done
+	answer+=$part
+	[[ $answer = ack ]] || fail "perf record answers '$answer'"
+}
+
+control()
+{
+	send_control "$1"
+	await_ack
+}
+
+# Its output is $TMP/stdout, for the file "-", and $TMP/perf.err.
+# perf has 100 ms to read a program. With priority, so that it is perf's time that
+# counts, and not what else the CPUs are busy with.
+launch_recording()
+{
+	local file=$1
+
+	shift
+	open_control
+	nice -n -15 "$PBM_PERF" record -N -e cpu-clock -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
+		"$@" -o "$file" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
+	PERF_PID=$!
+}
+
+start_recording()
+{
+	launch_recording "$@"
+	control ping
+}
+
+stop_recording()
+{
+	local status=0
+
+	control stop
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	check_messages "$TMP/perf.err"
+	((status == 0)) || fail "perf record ends with status $status"
+}
+
+# Only what perf record always says may be in the file, and what it says of this
+# machine: of any process that ends while perf reads /proc, and of samples that are lost
+# because it is busy.
+check_messages()
+{
+	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
+		-e "Couldn't get COMM, tigd and ppid for pid [0-9]+" \
+		-e 'Warning:' -e 'Processed [0-9]+ events and lost [0-9]+ chunks!' \
+		-e 'Check IO/CPU overload!' "$1"; then
+		fail "perf record prints that"
+	fi
+}
+
+abandon_recording()
+{
+	[[ -n ${PERF_PID:-} ]] || return 0
+	kill "$PERF_PID" 2>/dev/null || :
+	wait "$PERF_PID" || :
+	PERF_PID=
+	cat "$TMP/perf.err"
+}
+
+churn()
+{
+	"$OUTPUT/churn" "$@" </dev/null >>"$TMP/list"
+}
+
+start_churn()
+{
+	coproc HOLDER { exec "$OUTPUT/churn" "$@"; }
+}
+
+await_churn()
+{
+	local line
+
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" line; do
+		[[ $line != "$1" ]] || return 0
+		printf '%s\n' "$line" >>"$TMP/list"
+	done
+	fail "churn did not get $1"
+}
+
+tell_churn()
+{
+	echo >&"${HOLDER[1]}"
+}
+
+start_attach()
+{
+	declare -gA MAP_IDS=()
+	declare -g PROGRAM_ID PROGRAM_NAME CODE_BEGIN CODE_END
+	coproc HOLDER { exec "$OUTPUT/attach"; }
+}
+
+# Tell attach to do something, and read what it answers.
+# shellcheck disable=SC2034 # the variables are the tests'
+try_ask()
+{
+	local word first second
+
+	echo "$*" >&"${HOLDER[1]}"
+	LINK_IDS=() PAGES=() ERROR=
+	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" word first second; do
+		case $word in
+		ok)	return 0 ;;
+		error)	ERROR="$first $second"; return 1 ;;
+		program) PROGRAM_ID=$first PROGRAM_NAME=$second ;;
+		map)	MAP_IDS[$second]=$first ;;
+		link)	LINK_IDS+=("$first") ;;
+		code)	CODE_BEGIN=$first CODE_END=$second ;;
+		page)	PAGES+=("$first") ;;
+		*)	fail "attach says: $word $first $second" ;;
+		esac
+	done
+	fail "attach does not answer"
+}
+
+ask()
+{
+	try_ask "$@" || fail "$ERROR"
+}
+
+# Of perf record --switch-output -o $TMP/data. The last one is named when perf has ended.
+list_files()
+{
+	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
+}
+
+has_files()
+{
+	(($(list_files | wc -l) >= $1))
+}
+
+# Large enough for all that perf has to show.
+open_terminal()
+{
+	command -v tmux >/dev/null || skip "tmux is no program"
+	tmux -S "$TMP/tmux" -f /dev/null new-session -d -x 200 -y 400 "$@"
+}
+
+terminal_shows()
+{
+	tmux -S "$TMP/tmux" capture-pane -p >"$TMP/screen" || fail "$* ended"
+	grep -E -q -e "$1" "$TMP/screen"
+}
+
+press()
+{
+	tmux -S "$TMP/tmux" send-keys "$1"
+}
+
+close_terminal()
+{
+	[[ -S $TMP/tmux ]] || return 0
+	[[ ! -s $TMP/screen ]] || sed -n 's/ *[a`]\{0,1\}$//; /^#\{0,1\}$/d; 1,60p' "$TMP/screen"
+	tmux -S "$TMP/tmux" kill-server || :
+	rm -f "$TMP/tmux"
+}
+
+# The name that perf gives the main function of a held program.
+symbol_of()
+{
+	local tag
+
+	"$BPFTOOL" prog show id "${HELD_IDS[$1]}" >"$TMP/shown"
+	tag=$(sed -n 's/.*[[:space:]]tag \([0-9a-f]*\).*/\1/p' "$TMP/shown")
+	[[ -n $tag ]] || fail "bpftool shows no tag: $(cat "$TMP/shown")"
+	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
+}
+
+same()
+{
+	diff -u --label "$1: want" --label "$1: got" "$2" "$3" >"$TMP/diff" && return
+	head -n 40 "$TMP/diff"
+	fail "$1 differs"
+}
+
+# A file that is empty or that cannot be read has no records either: look for what has
+# to be in it.
+want_no_records()
+{
+	perfdata types "$1" >"$TMP/types"
+	grep -q -x 9 "$TMP/types" || fail "no sample in $1"
+	if grep -x 84 "$TMP/types"; then
+		fail "$1 has records"
+	fi
+}
+
+has_ksymbol()
+{
+	perfdata ksymbols "$1" >"$TMP/ksymbols"
+	grep -q -x -F -e "$2" "$TMP/ksymbols" || fail "no KSYMBOL $2 in $1"
+}
+
+shows_no_record()
+{
+	grep -a -q -E -e "PERF_RECORD_KSYMBOL .* name $1\$" "$TMP/data.script" ||
+		fail "perf script shows no KSYMBOL $1"
+	if grep -a -E -e "PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/data.script"; then
+		fail "there is a record of $1, and no metadata"
+	fi
+}
+
+is_traced()
+{
+	! grep -q '^TracerPid:.*\<0$' "/proc/$1/status"
+}
+
+# LeakSanitizer cannot look into a process that is traced.
+trace()
+{
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
+}
+
+unpatched_perf()
+{
+	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
+	[[ -x $PBM_UNPATCHED_PERF ]] || fail "PBM_UNPATCHED_PERF=$PBM_UNPATCHED_PERF cannot be run"
+}
+
+title()
+{
+	local name=${1#test_}
+
+	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
+}
+
+# What a caller that knows these tests would have seen to
+what_is_missing()
+{
+	local tool
+
+	[[ -x $OUTPUT/hold ]] || echo "$OUTPUT is no built selftests directory;"
+	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is no program;"
+	for tool in "$BPFTOOL" python3; do
+		command -v "$tool" >/dev/null || echo "$tool is no program;"
+	done
+}
+
+run_one_test()
+(
+	trap 'close_terminal; abandon_recording; release' EXIT
+	trap 'exit 143' TERM
+	set -eEo pipefail
+	shopt -s inherit_errexit
+	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
+	rm -f "$TMP/skip-reason" "$TMP/list"
+	[[ -z $NATIVE_ONLY ]] || native_only "$NATIVE_ONLY"
+	"$1"
+)
+
+report_one_test()
+{
+	local name=$1 status=$2 reason
+
+	# Any command may fail with 4; only skip() leaves a reason.
+	if [[ $status = "$KSFT_SKIP" && ! -s $TMP/skip-reason ]]; then
+		status=$KSFT_FAIL
+	fi
+	sed 's/^/# /' "$TMP/log"
+	case $status in
+	"$KSFT_PASS")
+		ktap_test_pass "$name" ;;
+	"$KSFT_SKIP")
+		# ktap_test_skip knows no reason.
+		reason=$(cat "$TMP/skip-reason")
+		__ktap_test ok "$name" "SKIP $reason"
+		KTAP_CNT_SKIP=$((KTAP_CNT_SKIP + 1)) ;;
+	*)
+		ktap_test_fail "$name" ;;
+	esac
+}
+
+select_tests()
+{
+	local test
+
+	for test; do
+		[[ ! "$(title "$test")" =~ ${PBM_FILTER:-} ]] || SELECTED+=("$test")
+	done
+}
+
+run_tests()
+{
+	local test status missing
+
+	SELECTED=()
+	select_tests "$@"
+	if [[ -n ${PBM_LIST:-} ]]; then
+		for test in "${SELECTED[@]}"; do
+			title "$test"
+		done
+		exit 0
+	fi
+
+	# shellcheck source=/dev/null
+	. "${OUTPUT:?is not set}/ktap_helpers.sh"
+	ktap_print_header
+	if ((EUID)); then
+		ktap_skip_all "only root can load programs and record them"
+		exit "$KSFT_SKIP"
+	fi
+	missing=$(what_is_missing)
+	[[ -z $missing ]] || ktap_exit_fail_msg "$missing"
+
+	TMP=$(mktemp -d "${TMPDIR:-/tmp}/pbm-$TEST_FILE.XXXXXX")
+	trap 'rm -rf "$TMP"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	# perf reads no configuration of the user and copies nothing into ~/.debug.
+	export PERF_CONFIG=$TMP/perfconfig
+	printf '[buildid]\n\tdir = %s\n' "$TMP/debug" >"$PERF_CONFIG"
+	ktap_set_plan "${#SELECTED[@]}"
+	for test in "${SELECTED[@]}"; do
+		run_one_test "$test" >"$TMP/log" 2>&1
+		status=$?
+		report_one_test "$(title "$test")" "$status"
+	done
+	ktap_finished
+}

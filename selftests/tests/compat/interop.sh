@@ -1,0 +1,341 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Files of this perf in others, and of others in this one. What each combination
+# does is in Documentation/interop.rst, a line that begins with "cell:" is one of
+# its table.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it reads files"
+PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
+# What any two perfs print alike
+FIELDS=comm,tid,cpu,time,event,period,ip
+
+cell()
+{
+	local IFS='|'
+
+	echo "cell:$*"
+}
+
+version_of()
+{
+	"$1" version | sed 's/^perf version //'
+}
+
+old_perf()
+{
+	[[ -n ${PBM_OLD_PERF:-} ]] || skip "PBM_OLD_PERF is not set"
+}
+
+peer_perf()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+}
+
+# record_with PERF FILE OPTION...
+record_with()
+{
+	"$1" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "${@:3}" -o "$2" -- "${WORKLOAD[@]}"
+}
+
+held()
+{
+	hold busy_v1 busy_v2 simple
+	spend 0 20000 1 20000
+}
+
+# Runs "PERF ARGUMENT...", which must succeed and complain of nothing: its output
+# is in $TMP/out.
+clean()
+{
+	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")"
+	grep -v -e '^$' -e '^\[ perf data convert: ' "$TMP/err" >"$TMP/complaints" || :
+	[[ ! -s $TMP/complaints ]] || fail "$* complains: $(cat "$TMP/complaints")"
+	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/out"
+}
+
+# samples PERF FILE
+samples()
+{
+	clean "$1" script -F "$FIELDS" -i "$2"
+	grep -q ' cpu-clock' "$TMP/out" || fail "$1 sees no sample in $2"
+	cat "$TMP/out"
+}
+
+json_samples()
+{
+	python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["samples"]))' "$1"
+}
+
+# Each way in which PERF reads FILE, of which OURS or WRITER printed $TMP/samples
+read_everywhere()
+{
+	local perf=$1 file=$2
+
+	samples "$perf" "$file" >"$TMP/got"
+	same "samples of $perf" "$TMP/samples" "$TMP/got"
+	clean "$perf" report --stdio -s sym -i "$file"
+	grep -q -E '^# Samples: [1-9]' "$TMP/out" || fail "$perf report shows no samples of $file"
+	clean "$perf" evlist -i "$file"
+	grep -q -x cpu-clock "$TMP/out" || fail "$perf evlist shows $(cat "$TMP/out")"
+	rm -rf "$TMP/json"
+	clean "$perf" data convert --to-json "$TMP/json" --force -i "$file"
+	[[ $(json_samples "$TMP/json") = $(grep -c ' cpu-clock' "$TMP/samples") ]] ||
+		fail "$perf data convert writes $(json_samples "$TMP/json") samples"
+	clean "$perf" inject -i "$file" -o "$TMP/injected"
+	samples "$PBM_PERF" "$TMP/injected" >"$TMP/got"
+	same "samples of what $perf injects" "$TMP/samples" "$TMP/got"
+}
+
+# --- our files in others ------------------------------------------------------
+
+# With the block and with the section cut before it, the file is otherwise the same.
+ignores_the_block()
+{
+	local perf=$1 command
+
+	held
+	record "$TMP/header" --bpf-metadata=header
+	perfdata strip-block "$TMP/header" "$TMP/without"
+	perfdata block "$TMP/header" >"$TMP/want-block"
+	[[ -s $TMP/want-block ]] || fail "no block"
+	while read -r command; do
+		for file in without header; do
+			cp "$TMP/$file" "$TMP/perf.data"
+			touch -r "$TMP/header" "$TMP/perf.data"
+			# shellcheck disable=SC2086 # words of the command
+			clean "$perf" $command -i "$TMP/perf.data"
+			mv "$TMP/out" "$TMP/$file-out"
+		done
+		same "$command" "$TMP/without-out" "$TMP/header-out"
+	done <<-END
+		script
+		script --show-bpf-events
+		report --stdio
+		report --stdio --header
+		report -D
+		evlist -v
+	END
+	samples "$PBM_PERF" "$TMP/header" >"$TMP/samples"
+	read_everywhere "$perf" "$TMP/header"
+	perfdata block "$TMP/injected" >"$TMP/got-block"
+	same "block of what $perf injects" "$TMP/want-block" "$TMP/got-block"
+	cell "$(version_of "$perf")" "ours, header" "all" "as without the block; inject keeps it"
+}
+
+test_old_perf_ignores_the_block()
+{
+	old_perf
+	ignores_the_block "$PBM_OLD_PERF"
+}
+
+test_unpatched_perf_ignores_the_block()
+{
+	unpatched_perf
+	ignores_the_block "$PBM_UNPATCHED_PERF"
+}
+
+test_peer_perf_ignores_the_block()
+{
+	peer_perf
+	ignores_the_block "$PBM_PEER_PERF"
+}
+
+# Runs "PERF ARGUMENT...", which must complain with a line that matches $1, and not
+# crash: its output is in $TMP/out and $TMP/err.
+complains()
+{
+	local complaint=$1 status=0
+
+	shift
+	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || status=$?
+	# perf's own are above 128 as well; these are its crashes.
+	case $status in
+	126|127|134|135|136|139) fail "$*: status $status: $(cat "$TMP/err")" ;;
+	esac
+	grep -q -E -e "$complaint" "$TMP/err" || fail "$* does not say '$complaint': $(cat "$TMP/err")"
+}
+
+# What the guide says of older perfs must be true: else it is to be changed.
+test_old_perf_refuses_records_and_reads_the_remedy()
+{
+	old_perf
+	held
+	record "$TMP/all"
+	complains ': failed to process type: 84 ' "$PBM_OLD_PERF" report --stdio -i "$TMP/all"
+	if grep -q -E '^# Samples: [1-9]' "$TMP/out"; then
+		fail "reads it after all: $(head -n 20 "$TMP/out")"
+	fi
+	cell "$(version_of "$PBM_OLD_PERF")" "ours, all" "report" "no report: $(grep -m 1 'failed to process' "$TMP/err")"
+	the_remedy_helps "$PBM_OLD_PERF"
+}
+
+test_unpatched_perf_loses_samples_and_reads_the_remedy()
+{
+	local nr complaint
+
+	unpatched_perf
+	# It skips each record twice, and so lands inside the second, which is longer.
+	hold keys_1 simple
+	record "$TMP/all"
+	complains '^Unsupported header type 84,' "$PBM_UNPATCHED_PERF" script -F "$FIELDS" -i "$TMP/all"
+	nr=$(grep -c ' cpu-clock' "$TMP/out") || :
+	complaint=$(grep -m 1 'failed to process' "$TMP/err" || grep -m 1 'Unsupported' "$TMP/err")
+	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
+	((nr < $(grep -c ' cpu-clock' "$TMP/samples"))) || fail "loses nothing"
+	cell "$(version_of "$PBM_UNPATCHED_PERF")" "ours, all" "script" "$nr samples of $(grep -c ' cpu-clock' "$TMP/samples"): $complaint"
+	the_remedy_helps "$PBM_UNPATCHED_PERF"
+}
+
+the_remedy_helps()
+{
+	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
+	clean "$PBM_PERF" inject --bpf-metadata=header -i "$TMP/all" -o "$TMP/remedy"
+	read_everywhere "$1" "$TMP/remedy"
+	cell "$(version_of "$1")" "ours, all, after inject --bpf-metadata=header" "all" "all samples"
+}
+
+metadata_of()
+{
+	clean "$@"
+	grep -A 300 PERF_RECORD_BPF_METADATA "$TMP/out" |
+		sed -n 's/.*\(PERF_RECORD_BPF_METADATA.*\)/\1/p; /^  entry /p'
+}
+
+test_peer_perf_reads_records()
+{
+	peer_perf
+	held
+	record "$TMP/all"
+	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
+	read_everywhere "$PBM_PEER_PERF" "$TMP/all"
+	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/all" >"$TMP/want"
+	grep -q 'version = "1.0"' "$TMP/want"
+	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/all" >"$TMP/got"
+	same "metadata" "$TMP/want" "$TMP/got"
+	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
+	same "metadata of what the peer injects" "$TMP/want" "$TMP/got"
+	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "all" "all samples, same metadata; inject keeps them"
+}
+
+test_peer_perf_reads_a_pipe()
+{
+	peer_perf
+	held
+	record - >"$TMP/piped"
+	"$PBM_PERF" script -F "$FIELDS" -i - <"$TMP/piped" >"$TMP/want"
+	grep -q ' cpu-clock' "$TMP/want"
+	"$PBM_PEER_PERF" script -F "$FIELDS" -i - <"$TMP/piped" >"$TMP/got"
+	same "samples" "$TMP/want" "$TMP/got"
+	"$PBM_PEER_PERF" script --show-bpf-events -i - <"$TMP/piped" >"$TMP/out"
+	grep -q 'version = "2.0"' "$TMP/out" || fail "no metadata in $PBM_PEER_PERF"
+	cell "$(version_of "$PBM_PEER_PERF")" "ours, pipe" "script" "all samples, metadata"
+}
+
+test_records_have_the_bytes_of_the_peers()
+{
+	local file
+
+	peer_perf
+	held
+	record "$TMP/ours"
+	record_with "$PBM_PEER_PERF" "$TMP/peers"
+	# Programs of others can come and go. The peer writes a record for each program, also
+	# if they are equal.
+	perfdata raw-records "$TMP/ours" | sort -u >"$TMP/all-got"
+	perfdata raw-records "$TMP/peers" | sort -u >"$TMP/all-want"
+	for file in want got; do
+		grep -E $'^[^\t]*_(busy|multiply|divide|simple)\t' "$TMP/all-$file" >"$TMP/$file"
+	done
+	(($(wc -l <"$TMP/want") == 7)) || fail "the peer wrote $(wc -l <"$TMP/want") records of 7"
+	same "records" "$TMP/want" "$TMP/got"
+	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "bytes of records" "the same"
+}
+
+# Hotspot's reader of perf.data, which is not perf's
+test_hotspot_ignores_the_block()
+{
+	local file
+
+	[[ -n $PERFPARSER ]] || skip "hotspot is not installed"
+	held
+	record "$TMP/header" --bpf-metadata=header
+	perfdata strip-block "$TMP/header" "$TMP/without"
+	for file in without header; do
+		cp -p "$TMP/$file" "$TMP/perf.data"
+		"$PERFPARSER" --input "$TMP/perf.data" --output "$TMP/$file-out"
+		[[ -s $TMP/$file-out ]] || fail "hotspot prints nothing"
+	done
+	same "output of hotspot" "$TMP/without-out" "$TMP/header-out"
+	cell "hotspot-perfparser $(dpkg-query -W -f '${Version}' hotspot)" "ours, header" "output" "as without the block"
+}
+
+# --- others' files in ours ----------------------------------------------------
+
+reads_files_of()
+{
+	local perf=$1
+
+	held
+	record_with "$perf" "$TMP/theirs"
+	samples "$perf" "$TMP/theirs" >"$TMP/samples"
+	read_everywhere "$PBM_PERF" "$TMP/theirs"
+	clean "$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/theirs"
+	grep -q -w busy "$TMP/out" || fail "no program in $(cat "$TMP/out")"
+	record_with "$perf" - >"$TMP/piped"
+	"$PBM_PERF" script -F "$FIELDS" -i - <"$TMP/piped" >"$TMP/got"
+	grep -q ' cpu-clock' "$TMP/got" || fail "no sample in a pipe of $perf"
+}
+
+test_files_of_old_perf()
+{
+	old_perf
+	reads_files_of "$PBM_OLD_PERF"
+	cell "this perf" "of $(version_of "$PBM_OLD_PERF")" "all, -s bpf_prog, pipe" "all samples, programs, (unknown)"
+}
+
+test_files_of_unpatched_perf()
+{
+	unpatched_perf
+	reads_files_of "$PBM_UNPATCHED_PERF"
+	cell "this perf" "of $(version_of "$PBM_UNPATCHED_PERF"), unpatched" "all, -s bpf_prog, pipe" "all samples, programs, (unknown)"
+}
+
+test_files_of_peer_perf()
+{
+	peer_perf
+	reads_files_of "$PBM_PEER_PERF"
+	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/want"
+	grep -q 'version = "1.0"' "$TMP/want" || fail "the peer wrote no metadata"
+	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/got"
+	same "metadata" "$TMP/want" "$TMP/got"
+	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
+	same "injected metadata" "$TMP/want" "$TMP/got"
+	cell "this perf" "of $(version_of "$PBM_PEER_PERF")" "all, -s bpf_prog, pipe" "all samples, programs, same metadata"
+}
+
+# Its end mark of features may be another number.
+test_a_stream_of_peer_perf_is_grouped()
+{
+	peer_perf
+	"$PBM_PEER_PERF" record -N -q -e cpu-clock,task-clock "${FREQUENCY[@]}" -o - -- "${WORKLOAD[@]}" >"$TMP/piped"
+	"$PBM_PERF" report --stdio --group -i - <"$TMP/piped" >"$TMP/out"
+	grep -q -E "^# Samples: .* of events 'cpu-clock, task-clock'" "$TMP/out" || fail "not grouped: $(cat "$TMP/out")"
+}
+
+run_tests \
+	test_old_perf_ignores_the_block \
+	test_unpatched_perf_ignores_the_block \
+	test_peer_perf_ignores_the_block \
+	test_old_perf_refuses_records_and_reads_the_remedy \
+	test_unpatched_perf_loses_samples_and_reads_the_remedy \
+	test_peer_perf_reads_records \
+	test_peer_perf_reads_a_pipe \
+	test_records_have_the_bytes_of_the_peers \
+	test_hotspot_ignores_the_block \
+	test_files_of_old_perf \
+	test_files_of_unpatched_perf \
+	test_files_of_peer_perf \
+	test_a_stream_of_peer_perf_is_grouped

@@ -1,0 +1,231 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What nobody asked for does not change: each command prints and writes, byte for
+# byte, what perf of the same version without the patches does.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it compares what two perfs make of the same files"
+
+# Files of the same programs in both modes that older perf reads, once for all
+# tests of this file; the programs stay loaded as long as they are compared.
+recorded()
+{
+	unpatched_perf
+	hold busy_v1 busy_v2 simple
+	spend 0 30000 1 30000
+	record "$TMP/header.data" -F 999 --bpf-metadata=header
+	record "$TMP/none.data" -F 999 --bpf-metadata=none
+	FUNCTION=$(perfdata costs "$TMP/header.data" |
+		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id && !found++ { print $3 }')
+	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
+}
+
+# The next command is run by both perfs, as the same program in an equal directory:
+# its path, its arguments and what it writes are part of many outputs.
+both()
+{
+	local name=$1 perf status
+
+	shift
+	mkdir -p "$TMP/same" "$TMP/outputs"
+	for perf in unpatched patched; do
+		if [[ $perf = patched ]]; then
+			cp "$PBM_PERF" "$TMP/same/perf"
+		else
+			cp "$PBM_UNPATCHED_PERF" "$TMP/same/perf"
+		fi
+		rm -rf "$TMP/work" && mkdir "$TMP/work"
+		cp -p "$TMP/header.data" "$TMP/none.data" "$TMP/work"
+		cd "$TMP/work"
+		status=0
+		"$TMP/same/perf" "$@" >"$TMP/work/stdout" 2>"$TMP/work/stderr" </dev/null || status=$?
+		echo "$status" >"$TMP/work/status"
+		((status < 128 || status > 191)) || fail "status $status of '$*': $(cat "$TMP/work/stderr")"
+		# perf report ends with a tip that is drawn by lot.
+		sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/work/stdout"
+		rm -rf "$TMP/outputs/$perf"
+		cd "$TMP"
+		mv "$TMP/work" "$TMP/outputs/$perf"
+	done
+	echo "$name: status $status, $(wc -c <"$TMP/outputs/patched/stdout") bytes"
+}
+
+same_outputs()
+{
+	diff -r "$TMP/outputs/unpatched" "$TMP/outputs/patched" >"$TMP/diff" && return
+	head -n 20 "$TMP/diff" | cut -c 1-200
+	fail "output differs"
+}
+
+# ... and is not empty, and a success.
+want_same()
+{
+	both "$*" "$@"
+	same_outputs
+	[[ $(cat "$TMP/outputs/patched/status") = 0 ]] || fail "'$*' fails: $(cat "$TMP/outputs/patched/stderr")"
+	(($(find "$TMP/outputs/patched" -type f ! -name header.data ! -name none.data ! -name status -printf '%s\n' |
+		awk '{ sum += $1 } END { print sum + 0 }') > 100)) || fail "'$*' has next to no output"
+}
+
+# ... or is refused by both in the same words.
+want_same_in_any_case()
+{
+	both "$*" "$@"
+	same_outputs
+}
+
+test_reports()
+{
+	local file
+
+	recorded
+	for file in header.data none.data; do
+		want_same report --stdio -i "$file"
+		want_same report --stdio -s comm,dso,sym -F overhead,period,sample,comm,dso,sym -i "$file"
+		want_same report --stdio --hierarchy -i "$file"
+		want_same script -i "$file"
+		want_same script -F comm,tid,cpu,time,event,ip,sym,dso,period -i "$file"
+		want_same script --show-bpf-events -i "$file"
+		want_same evlist -v -i "$file"
+		want_same buildid-list -i "$file"
+	done
+	want_same diff header.data none.data
+	want_same diff -s comm,sym header.data none.data
+}
+
+test_memory_reports_and_annotation()
+{
+	local file
+
+	recorded
+	for file in header.data none.data; do
+		want_same_in_any_case mem report --stdio -i "$file"
+		want_same_in_any_case c2c report --stdio -i "$file"
+		want_same_in_any_case annotate --stdio -i "$file" -s "$FUNCTION"
+	done
+}
+
+test_headers_without_metadata()
+{
+	recorded
+	want_same report --header-only -i none.data
+	want_same report -D -i none.data
+	want_same script --header -i none.data
+}
+
+# The lines that are asked for are all that is added.
+test_headers_with_metadata()
+{
+	local options
+
+	recorded
+	for options in "report --header-only" "report --header --stdio" "script --header"; do
+		# shellcheck disable=SC2086 # words
+		both "$options" $options -i header.data
+		grep -c '^# bpf_metadata ' "$TMP/outputs/patched/stdout"
+		sed -i '/^# bpf_metadata /d' "$TMP/outputs/patched/stdout"
+		same_outputs
+	done
+}
+
+test_converted_data_without_metadata()
+{
+	recorded
+	want_same data convert --to-json out.json -i none.data
+}
+
+test_converted_data_with_metadata()
+{
+	recorded
+	both json data convert --to-json out.json -i header.data
+	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
+	import json
+	import sys
+
+	patched, unpatched = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
+	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata are not last"
+	assert patched.pop("bpf-metadata"), "no metadata"
+	assert patched == unpatched, "more than the metadata differs"
+	assert list(patched["headers"]) == list(unpatched["headers"]), "the order differs"
+	END
+}
+
+# Each conversion draws a UUID, which is in all files of the trace, as text or bytes.
+clear_uuids()
+{
+	python3 - "$1" <<-'END'
+	import pathlib
+	import re
+	import sys
+	import uuid
+
+	trace = pathlib.Path(sys.argv[1])
+	metadata = (trace / "metadata").read_bytes()
+	for text in set(re.findall(rb'uuid = "([-0-9a-f]{36})"', metadata)):
+	    for path in trace.iterdir():
+	        data = path.read_bytes().replace(text, bytes(36))
+	        path.write_bytes(data.replace(uuid.UUID(text.decode()).bytes, bytes(16)))
+	END
+}
+
+test_ctf()
+{
+	local file
+
+	recorded
+	"$PBM_PERF" data convert --to-ctf "$TMP/ctf" -i "$TMP/none.data" >"$TMP/out" 2>&1 ||
+		skip "perf cannot write CTF: $(tail -n 1 "$TMP/out")"
+	for file in header.data none.data; do
+		both "data convert --to-ctf" data convert --to-ctf ctf -i "$file"
+		[[ -s $TMP/outputs/patched/ctf/metadata ]] || fail "there is no trace"
+		clear_uuids "$TMP/outputs/patched/ctf"
+		clear_uuids "$TMP/outputs/unpatched/ctf"
+		same_outputs
+	done
+}
+
+test_rewritten_files()
+{
+	local file options
+
+	recorded
+	for file in header.data none.data; do
+		for options in "" -b; do
+			# shellcheck disable=SC2086 # maybe none
+			want_same inject $options -i "$file" -o out.data
+			[[ -s $TMP/outputs/patched/out.data ]] || fail "nothing was written"
+		done
+	done
+}
+
+# In a pipe, features are those of the machine at that moment, free memory and all.
+without_features()
+{
+	perfdata types "$1/stdout" >"$1/types"
+	"$PBM_PERF" script -i "$1/stdout" >"$1/script"
+	rm "$1/stdout"
+}
+
+test_pipes()
+{
+	recorded
+	# With metadata, perf inject makes records of it.
+	both "inject into a pipe" inject -i none.data -o -
+	without_features "$TMP/outputs/patched"
+	without_features "$TMP/outputs/unpatched"
+	same_outputs
+	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
+}
+
+run_tests \
+	test_reports \
+	test_memory_reports_and_annotation \
+	test_headers_without_metadata \
+	test_headers_with_metadata \
+	test_converted_data_without_metadata \
+	test_converted_data_with_metadata \
+	test_ctf \
+	test_rewritten_files \
+	test_pipes

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# PERF_RECORD_BPF_EVENT, PERF_RECORD_KSYMBOL and the metadata agree about each program:
+# ids, tags, names and sets, also of those that are gone at the end.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# With and without metadata, several functions, several programs that share a map, the
+# same tag twice with different sets, several records.
+PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)
+
+# What bpftool says of the held programs
+note_held()
+{
+	local id
+
+	for id in "${HELD_IDS[@]}"; do
+		"$BPFTOOL" -j prog show id "$id" >>"$TMP/want"
+		echo >>"$TMP/want"
+	done
+}
+
+note_unloaded()
+{
+	printf 'unloaded %s\n' "${HELD_IDS[@]}" >>"$TMP/want"
+}
+
+agree()
+{
+	python3 "$SELFTESTS/lib/agree.py" "$TMP/data" "$TMP/want"
+	perfdata check "$TMP/data"
+}
+
+load_and_unload()
+(
+	trap release EXIT
+	hold "$@"
+	note_held
+	# perf promises the sets of programs that live for 100 ms.
+	sleep 0.2
+	note_unloaded
+)
+
+test_programs_that_load_and_unload()
+{
+	: >"$TMP/want"
+	start_recording "$TMP/data" -a
+	load_and_unload "${PROGRAMS[@]}"
+	load_and_unload -n 3 simple none functions
+	hold -n 2 "${PROGRAMS[@]}"
+	note_held
+	stop_recording
+	agree
+}
+
+test_programs_that_are_there_before()
+{
+	: >"$TMP/want"
+	hold -n 2 "${PROGRAMS[@]}"
+	start_recording "$TMP/data" -a
+	note_held
+	stop_recording
+	agree
+}
+
+test_programs_that_are_there_before_and_unload()
+{
+	: >"$TMP/want"
+	hold -n 2 "${PROGRAMS[@]}"
+	start_recording "$TMP/data" -a
+	note_held
+	release
+	note_unloaded
+	stop_recording
+	agree
+}
+
+run_tests \
+	test_programs_that_are_there_before \
+	test_programs_that_are_there_before_and_unload \
+	test_programs_that_load_and_unload

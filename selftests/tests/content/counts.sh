@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# However many keys a program has: none is lost, none is there twice, and the
+# raw bytes say what perf script says.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# $1 keys make at least $2 and at most $3 records, recorded with the options $4...
+check_count()
+{
+	local symbol records
+
+	hold "keys_$1" simple
+	record "$TMP/data" "${@:4}"
+	show "$TMP/data"
+	perfdata check "$TMP/data"
+	symbol=$(symbol_of 0)
+
+	awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) print "key_" i "\t" i * 7 }' |
+		sort >"$TMP/want"
+	perfdata entries "$TMP/data" "$symbol" | sort >"$TMP/raw"
+	same "entries in the file" "$TMP/want" "$TMP/raw"
+	values entries "$TMP/data.script" "$symbol" | sort >"$TMP/shown"
+	same "entries in perf script" "$TMP/want" "$TMP/shown"
+
+	perfdata records "$TMP/data" >"$TMP/records"
+	records=$(awk -v name="$symbol" '$1 == name' "$TMP/records" | wc -l)
+	echo "$1 keys in $records records"
+	((records >= $2 && records <= $3)) || fail "want $2 to $3 records"
+}
+
+test_no_key()		{ check_count 0 0 0; }
+test_one_key()		{ check_count 1 1 1; }
+test_202_keys()		{ check_count 202 1 1; }
+test_203_keys()		{ check_count 203 1 2; }
+test_1000_keys()	{ check_count 1000 5 5; }
+
+# With more than one event the sample id after the entries is longer.
+test_1000_keys_and_several_events()	{ check_count 1000 5 5 -e task-clock -e page-faults; }
+
+run_tests \
+	test_no_key \
+	test_one_key \
+	test_202_keys \
+	test_203_keys \
+	test_1000_keys \
+	test_1000_keys_and_several_events

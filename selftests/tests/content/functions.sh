@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Each function of a program has one record under the name of its KSYMBOL.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+FUNCTIONS='_(static_function|global_function|a_function_with_a_name_that.*|functions_with_a_long_program_name)$'
+
+recorded()
+{
+	[[ ! -e $TMP/programs ]] || return 0
+	hold functions
+	record "$TMP/data"
+	show "$TMP/data"
+	sed -n 's/^[0-9a-f]* [[:alpha:]] \(bpf_prog_[^[:space:]]*\).*/\1/p' /proc/kallsyms >"$TMP/kallsyms"
+	values programs "$TMP/data.script" >"$TMP/programs"
+}
+
+# Compare the names of our functions in file $2 with those of the records (or of $3).
+same_functions()
+{
+	grep -E -e "$FUNCTIONS" "$2" | sort >"$TMP/want"
+	grep -E -e "$FUNCTIONS" "${3:-$TMP/programs}" | sort >"$TMP/got"
+	(($(wc -l <"$TMP/want") == 4)) || fail "$1 has not four functions: $(cat "$TMP/want")"
+	same "functions in $1 and records" "$TMP/want" "$TMP/got"
+}
+
+test_one_record_for_each_ksymbol_of_the_file()
+{
+	recorded
+	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
+	same_functions "the file" "$TMP/ksymbols"
+}
+
+test_one_record_for_each_ksymbol_that_perf_script_shows()
+{
+	recorded
+	sed -n 's/.*PERF_RECORD_KSYMBOL .* name \([^ ]*\)$/\1/p' "$TMP/data.script" >"$TMP/ksymbols"
+	same_functions "perf script" "$TMP/ksymbols"
+}
+
+without_main_tag()
+{
+	sed 's/_[0-9a-f]*_functions_with/_TAG_functions_with/'
+}
+
+# Except for the tag of the main function, when there are others: the kernel's
+# symbol has the tag of the whole program, perf's KSYMBOL that of the function.
+test_names_are_those_of_the_running_kernel()
+{
+	recorded
+	without_main_tag <"$TMP/kallsyms" >"$TMP/kallsyms-names"
+	without_main_tag <"$TMP/programs" >"$TMP/record-names"
+	same_functions /proc/kallsyms "$TMP/kallsyms-names" "$TMP/record-names"
+}
+
+test_all_functions_have_the_set_of_their_program()
+{
+	local name
+
+	recorded
+	printf 'version\t"functions"\n' >"$TMP/want"
+	grep -E -e "$FUNCTIONS" "$TMP/programs" >"$TMP/names"
+	while read -r name; do
+		values entries "$TMP/data.script" "$name" >"$TMP/got"
+		same "$name" "$TMP/want" "$TMP/got"
+	done <"$TMP/names"
+}
+
+run_tests \
+	test_one_record_for_each_ksymbol_of_the_file \
+	test_one_record_for_each_ksymbol_that_perf_script_shows \
+	test_names_are_those_of_the_running_kernel \
+	test_all_functions_have_the_set_of_their_program

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Which maps a program's metadata comes from.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# The sorted entries of the first held program, into $TMP/got
+entries_of_held()
+{
+	record "$TMP/data"
+	show "$TMP/data"
+	values entries "$TMP/data.script" "$(symbol_of 0)" | sort >"$TMP/got"
+}
+
+want_entries()
+{
+	printf '%s\t%s\n' "$@" | sort >"$TMP/want"
+	same entries "$TMP/want" "$TMP/got"
+}
+
+test_two_sections_are_both_read()
+{
+	hold two_sections
+	entries_of_held
+	want_entries first '"in .rodata"' second '"in .rodata.more"'
+}
+
+# .data and .rodatax come first, but are no read-only sections; then .rodata.b.
+test_first_map_wins_on_equal_keys_and_only_rodata_counts()
+{
+	hold_built maps
+	entries_of_held
+	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
+}
+
+# Compilers don't write that, but nothing forbids it.
+test_first_variable_wins_on_equal_names()
+{
+	hold_built twice
+	entries_of_held
+	want_entries first 1 equal 1 last 1
+}
+
+test_programs_that_share_a_map_have_equal_sets()
+{
+	local i
+
+	hold shared
+	record "$TMP/data"
+	show "$TMP/data"
+	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
+	# All of them, but on a slow machine
+	for ((i = 0; i < 20; i += SCALE)); do
+		values entries "$TMP/data.script" "$(symbol_of "$i")" >"$TMP/got"
+		want_entries version '"shared"'
+	done
+}
+
+test_program_without_metadata_has_no_record()
+{
+	hold none simple
+	record "$TMP/data"
+	show "$TMP/data"
+	values programs "$TMP/data.script" | grep -e _simple ||
+		fail "no record of the program beside it"
+	shows_no_record "$(symbol_of 0)"
+}
+
+test_program_without_btf_has_the_metadata_of_its_map()
+{
+	hold_built no-btf
+	entries_of_held
+	want_entries key 7
+}
+
+test_program_and_map_without_btf_have_no_record()
+{
+	hold_built bare
+	record "$TMP/data"
+	show "$TMP/data"
+	shows_no_record "$(symbol_of 0)"
+}
+
+run_tests \
+	test_two_sections_are_both_read \
+	test_first_map_wins_on_equal_keys_and_only_rodata_counts \
+	test_first_variable_wins_on_equal_names \
+	test_programs_that_share_a_map_have_equal_sets \
+	test_program_without_metadata_has_no_record \
+	test_program_without_btf_has_the_metadata_of_its_map \
+	test_program_and_map_without_btf_have_no_record

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The text of each C type's value, against the literal beside the variable and
+# against bpftool.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# Record "$1" once for all tests of this file.
+recorded()
+{
+	[[ ! -e $TMP/$1.symbol ]] || return 0
+	case $1 in
+	built)	hold_built types ;;
+	*)	hold "$1" ;;
+	esac
+	record "$TMP/$1.data"
+	show "$TMP/$1.data"
+	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/$1.oracle" || true
+	echo "${HELD_IDS[0]}" >"$TMP/$1.id"
+	symbol_of 0 >"$TMP/$1.symbol.part"
+	mv "$TMP/$1.symbol.part" "$TMP/$1.symbol"
+}
+
+compare()
+{
+	recorded "$1"
+	values compare "$(want_of "$1")" "$2" "$TMP/$1.data.script" "$(cat "$TMP/$1.symbol")" "${@:3}"
+}
+
+compare_with_bpftool()
+{
+	recorded "$1"
+	compare "$1" "$2" "$TMP/$1.oracle" "$(cat "$TMP/$1.id")"
+}
+
+want_of()
+{
+	if [[ $1 = built ]]; then
+		"$OUTPUT/built" want types >"$TMP/built.want"
+		echo "$TMP/built.want"
+	else
+		echo "$SELFTESTS/progs/$1.bpf.c"
+	fi
+}
+
+test_integers()				{ compare_with_bpftool types int_; }
+test_integers_of_128_bits()		{ compare_with_bpftool types int128_; }
+test_bool()				{ compare_with_bpftool types bool_; }
+test_enum()				{ compare_with_bpftool types enum_; }
+test_pointers()				{ compare_with_bpftool types ptr; }
+test_strings()				{ compare_with_bpftool types str_; }
+test_char_arrays_that_are_no_strings()	{ compare_with_bpftool types num_; }
+test_chars_and_what_only_looks_like_them()	{ compare_with_bpftool types char_; }
+test_arrays()				{ compare_with_bpftool types array_; }
+test_structs()				{ compare_with_bpftool types struct_; }
+test_unions()				{ compare_with_bpftool types union; }
+test_anonymous_members()		{ compare_with_bpftool types anon; }
+test_bit_fields()			{ compare_with_bpftool types bits; }
+test_all_keys_are_there_once()		{ compare_with_bpftool types ""; }
+
+# bpftool cannot print floating point.
+test_double()				{ compare types_float double_; }
+test_float()				{ compare types_float float_; }
+test_all_floating_point_keys_are_there_once()	{ compare types_float ""; }
+
+test_enum64()				{ compare_with_bpftool built enum64_; }
+test_enum_signs_and_sizes()		{ compare_with_bpftool built enum_; }
+test_bit_fields_without_kind_flag()	{ compare_with_bpftool built bits_; }
+test_chars_as_gcc_encodes_them()	{ compare_with_bpftool built char_; }
+test_chains_of_modifiers()		{ compare_with_bpftool built modifiers; }
+test_all_built_keys_are_there_once()	{ compare_with_bpftool built ""; }
+
+run_tests \
+	test_integers \
+	test_integers_of_128_bits \
+	test_bool \
+	test_enum \
+	test_pointers \
+	test_strings \
+	test_char_arrays_that_are_no_strings \
+	test_chars_and_what_only_looks_like_them \
+	test_arrays \
+	test_structs \
+	test_unions \
+	test_anonymous_members \
+	test_bit_fields \
+	test_all_keys_are_there_once \
+	test_double \
+	test_float \
+	test_all_floating_point_keys_are_there_once \
+	test_enum64 \
+	test_enum_signs_and_sizes \
+	test_bit_fields_without_kind_flag \
+	test_chars_as_gcc_encodes_them \
+	test_chains_of_modifiers \
+	test_all_built_keys_are_there_once

@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# bpf() calls of perf record: at most one a program and three a distinct map
+# more than without metadata, which is counted with the unpatched perf if there
+# is one; it makes six a program. One of the three reads the map.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it counts system calls of perf, and strace stops at each"
+
+UNPATCHED_CALLS=6
+
+programs_of_others()
+{
+	local ours
+
+	ours=$(printf '%s|' none "${HELD_IDS[@]}")
+	"$BPFTOOL" prog show >"$TMP/shown"
+	sed -n 's/^\([0-9]*\):.*/\1/p' "$TMP/shown" | grep -v -x -E "${ours%|}" || true
+}
+
+# Print the number of bpf() calls of "$1 record $2...". Other programs that come or go
+# meanwhile would be counted too: then try again.
+count_calls()
+{
+	local perf=$1 before
+
+	shift
+	for _ in 1 2 3 4 5; do
+		before=$(programs_of_others)
+		trace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
+			"$perf" record -N -q -a -e cpu-clock "$@" -o "$TMP/data" -- true
+		if [[ $(programs_of_others) = "$before" ]]; then
+			# A call that another thread interrupts has a second line, "resumed".
+			grep -c 'bpf(' "$TMP/calls" || true
+			return
+		fi
+	done
+	skip "other programs on this machine come and go"
+}
+
+is_later_than()
+{
+	(($(cut -d . -f 1 /proc/uptime) > $1))
+}
+
+# perf looks again at programs that are younger than a second and have no metadata.
+await_settled()
+{
+	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
+}
+
+# $1 held programs with $2 distinct maps may cost this much more than none.
+check_calls()
+{
+	local perf none some base_none base_some base allowed
+
+	command -v strace >/dev/null || skip "strace is not there"
+	HELD_IDS=()
+	none=$(count_calls "$PBM_PERF")
+	[[ -z ${PBM_UNPATCHED_PERF:-} ]] || base_none=$(count_calls "$PBM_UNPATCHED_PERF")
+
+	hold "${@:3}"
+	((${#HELD_IDS[@]} == $1)) || fail "${#HELD_IDS[@]} programs are loaded, not $1"
+	await_settled
+	some=$(count_calls "$PBM_PERF")
+	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
+	base=$(($1 * UNPATCHED_CALLS))
+	if [[ -n ${PBM_UNPATCHED_PERF:-} ]]; then
+		base_some=$(count_calls "$PBM_UNPATCHED_PERF")
+		base=$((base_some - base_none))
+	fi
+
+	allowed=$((base + $1 + 3 * $2))
+	echo "$1 programs, $2 maps: $((some - none)) calls more than without any," \
+		"unpatched $base, allowed $allowed"
+	((some - none <= allowed)) || fail "too many calls"
+}
+
+test_programs_with_a_map_each()		{ check_calls 20 20 -n 20 simple; }
+test_programs_that_share_a_map()	{ check_calls 20 1 shared; }
+test_programs_without_metadata()	{ check_calls 20 20 -n 20 none; }
+
+test_none_makes_no_more_calls_than_unpatched_perf()
+{
+	local none base
+
+	command -v strace >/dev/null || skip "strace is not there"
+	unpatched_perf
+	hold -n 20 simple
+	base=$(count_calls "$PBM_UNPATCHED_PERF")
+	none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
+	echo "with --bpf-metadata=none $none calls, unpatched $base"
+	((base > 20 * 5 && none <= base)) || fail "too many calls"
+}
+
+lookups()
+{
+	grep -c '(BPF_MAP_LOOKUP_ELEM,' "$TMP/calls" || true
+}
+
+test_map_of_4_MiB_that_20_programs_share_is_read_once()
+{
+	local none
+
+	command -v strace >/dev/null || skip "strace is not there"
+	HELD_IDS=()
+	count_calls "$PBM_PERF"
+	none=$(lookups)
+	hold bench_20_3_1_4096
+	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
+	count_calls "$PBM_PERF"
+	echo "$(lookups) lookups, $none without the programs"
+	(($(lookups) == none + 1)) || fail "the map is not read once"
+	perfdata block "$TMP/data" >"$TMP/block"
+	(($(grep -c 'bench_.*version' "$TMP/block") == 20)) || fail "not all 20 programs have the key"
+}
+
+# start_recording under strace, with the calls in $TMP/calls
+start_traced()
+{
+	cat >"$TMP/traced" <<-END
+		#!/bin/sh
+		exec strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" "$PBM_PERF" "\$@"
+	END
+	chmod +x "$TMP/traced"
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 PBM_PERF=$TMP/traced start_recording "$TMP/data" -a
+}
+
+# lookups_by_id [ID]
+lookups_by_id()
+{
+	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=${1:-[0-9]*}," "$TMP/calls" || true
+}
+
+is_looked_up()
+{
+	(($(lookups_by_id "$1") >= $2))
+}
+
+are_more_looked_up()
+{
+	(($(lookups_by_id) > $1))
+}
+
+# When it loads, 20, 80 and 320 ms later, and when the recording ends, as its map may
+# be bound late. It stays as it is, and so nothing is read again.
+test_a_program_that_loads_is_looked_up_five_times()
+{
+	local before
+
+	command -v strace >/dev/null || skip "strace is not there"
+	start_traced
+	hold none
+	await "four times" is_looked_up "${HELD_IDS[0]}" 4
+	# The second one is looked up after a look at those that are young.
+	for _ in 1 2; do
+		before=$(lookups_by_id)
+		"$OUTPUT/hold" simple.bpf.o </dev/null >"$TMP/loaded"
+		await "a program that loads later" are_more_looked_up "$before"
+	done
+	stop_recording
+	[[ $(lookups_by_id "${HELD_IDS[0]}") = 5 ]] ||
+		fail "it is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
+}
+
+# That of BPF's trampolines. What is searched for the kernel's own symbols, which stand
+# first, ends before. A read() at the end of the file gets nothing.
+test_kallsyms_is_read_to_its_end_once()
+{
+	command -v strace >/dev/null || skip "strace is not there"
+	hold simple
+	grep -q $'\t\\[bpf\\]$' /proc/kallsyms || skip "/proc/kallsyms has no BPF programs"
+	trace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
+		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
+	grep -q ' = [1-9]' "$TMP/reads" || fail "it is not read at all"
+	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
+}
+
+run_tests \
+	test_programs_with_a_map_each \
+	test_programs_that_share_a_map \
+	test_programs_without_metadata \
+	test_map_of_4_MiB_that_20_programs_share_is_read_once \
+	test_none_makes_no_more_calls_than_unpatched_perf \
+	test_a_program_that_loads_is_looked_up_five_times \
+	test_kallsyms_is_read_to_its_end_once

@@ -1,0 +1,561 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The tests' own tools, on input that is broken on purpose: a comparator that
+# accepts everything would make all other tests pass.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+must_fail()
+{
+	if "$@" >"$TMP/out" 2>&1; then
+		cat "$TMP/out"
+		fail "passes, and should not: $*"
+	fi
+	# A usage error or a crash is no finding.
+	if grep -e 'Traceback' -e '^usage' "$TMP/out"; then
+		fail "does not work: $*"
+	fi
+}
+
+# What perf has to print about types.bpf.c, and what bpftool prints
+prepare_types()
+{
+	WANT=$SELFTESTS/progs/types.bpf.c
+	hold types
+	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/oracle"
+	values pretend "$WANT" types >"$TMP/script"
+}
+
+compare_types()
+{
+	values compare "$WANT" "" "$1" types "${2:-$TMP/oracle}" "${HELD_IDS[0]}"
+}
+
+test_literals_and_bpftool_agree()
+{
+	native_only "it tests the tests' own tools"
+	prepare_types
+	compare_types "$TMP/script"
+}
+
+test_comparator_finds_each_changed_value()
+{
+	local n found
+
+	native_only "it tests the tests' own tools"
+	prepare_types
+	n=$(grep -c '^  entry' "$TMP/script")
+	sed 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' "$TMP/script" >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	found=$(grep -c -e ': is ' "$TMP/out")
+	echo "$found of $n changed values found"
+	((n > 70 && found == n))
+}
+
+test_comparator_finds_each_changed_value_of_the_oracle()
+{
+	native_only "it tests the tests' own tools"
+	prepare_types
+	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+	sed 's/"int128_minus":"0xff/"int128_minus":"0xfe/' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+	sed 's/"bool_true":true,//' "$TMP/oracle" >"$TMP/changed"
+	must_fail compare_types "$TMP/script" "$TMP/changed"
+}
+
+test_comparator_finds_missing_double_and_unknown_keys()
+{
+	local last
+
+	native_only "it tests the tests' own tools"
+	prepare_types
+	last=$(grep -c '^  entry' "$TMP/script")
+	sed "/^  entry $((last - 1)):/d" "$TMP/script" >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	{ cat "$TMP/script"; echo "  entry $last: k = \"one letter\""; } >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+	{ cat "$TMP/script"; echo "  entry $last: unknown = 1"; } >"$TMP/changed"
+	must_fail compare_types "$TMP/changed"
+}
+
+# Each of these texts in the place of the value that is wanted
+check_text()
+{
+	printf '/* want: %s */ int bpf_metadata_key;\n' "$1" >"$TMP/want"
+	printf 'PERF_RECORD_BPF_METADATA prog p\n  entry 0: %20s = %b\n' key "$2" >"$TMP/one"
+	values compare "$TMP/want" "" "$TMP/one" p
+}
+
+test_comparator_knows_types_notation_and_form()
+{
+	native_only "it tests the tests' own tools"
+	check_text '"é"' '"\\u00e9"'
+	check_text '1e300' '1e+300'
+	check_text '1.0' '1'
+	check_text '-0.0' '-0'
+	must_fail check_text '-0.0' '0'
+	must_fail check_text '0.1' '0.10000000000000001'
+	must_fail check_text '0.1' '0.2'
+	must_fail check_text 7 7.0
+	must_fail check_text 7 '"7"'
+	must_fail check_text 1 true
+	must_fail check_text '"nan"' NaN
+	must_fail check_text '[1,2]' '[1, 2]'
+	must_fail check_text '[1,2]' '[2,1]'
+	must_fail check_text '{"a":1,"b":2}' '{"b":2,"a":1}'
+	must_fail check_text '"\u009b"' '"\xc2\x9b"'
+	must_fail check_text '"\u007f"' '"\x7f"'
+	must_fail check_text '"\t"' '"\t"'
+}
+
+# A file of one attr, one sample and one record of two entries, by hand; then
+# the bytes $3 at offset $2 of the record.
+make_perfdata()
+{
+	python3 - "$@" <<-'END'
+		import struct, sys
+		attr = struct.pack("=IIQQQQQ", 1, 128, 0, 0, 1 << 1 | 1 << 2, 0, 1 << 18)
+		attr = attr.ljust(128, b"\0") + bytes(16)
+		sample = struct.pack("=IHH", 9, 0, 8)
+		entries = b"".join(key.ljust(64, b"\0") + value.ljust(256, b"\0")
+				   for key, value in ((b"a", b"1"), (b"b", b"2")))
+		record = bytearray(struct.pack("=IHH", 84, 0, 528 + 640 + 16) + b"name".ljust(512, b"\0") +
+				   struct.pack("=Q", 2) + entries + bytes(16))
+		at = int(sys.argv[2])
+		changed = bytes.fromhex(sys.argv[3])
+		record[at:at + len(changed)] = changed
+		records = record + sample if sys.argv[4:] == ["first"] else sample + record
+		begin = 104 + len(attr)
+		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 144, begin, len(records), 0, 0)
+		with open(sys.argv[1], "wb") as file:
+		    file.write(head.ljust(104, b"\0") + attr + records)
+	END
+}
+
+check_bytes()
+{
+	make_perfdata "$TMP/file" "$@"
+	perfdata check "$TMP/file"
+}
+
+test_reader_finds_each_broken_field()
+{
+	local sixty_four
+
+	native_only "it tests the tests' own tools"
+	sixty_four=$(printf '61%.0s' {1..64})
+	check_bytes 0 54000000
+	must_fail check_bytes 0 54000000 first	# record before the last sample
+	must_fail check_bytes 6 9804		# size, 8 bytes less
+	must_fail check_bytes 6 a8ff		# size, past the end
+	must_fail check_bytes 520 01		# nr_entries
+	must_fail check_bytes 520 03
+	must_fail check_bytes 520 ffffffffffffffff
+	must_fail check_bytes 500 61		# after the NUL of the name
+	must_fail check_bytes 8 00		# empty name
+	must_fail check_bytes 528 "$sixty_four"	# no NUL in the key
+	must_fail check_bytes 591 61		# after the NUL of the key
+	must_fail check_bytes 528 00		# empty key
+	must_fail check_bytes 592 00		# empty value
+	must_fail check_bytes 847 61		# after the NUL of the value
+	must_fail check_bytes 592 ff		# no UTF-8
+	must_fail check_bytes 1183 01		# sample id not zero
+	must_fail check_bytes 0 55000000	# another type
+}
+
+# A file with the feature BPF_PROG_INFO: no entry, and a block of two programs that
+# share a set, and one without; then the bytes $3 at offset $2 of the block.
+make_block()
+{
+	python3 - "$@" <<-'END'
+		import struct, sys
+		data = struct.pack("=2I", 2, 2) + b"k\0001\0l\0002\0" + struct.pack("=2I", 0, 3)
+		for prog, nr_set, name in (5, 0, b"name"), (7, 0, b"name"), (8, 1, b"left"):
+		    data += struct.pack("=2I", prog, nr_set) + name + b"\0"
+		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, len(data)) + data)
+		at = int(sys.argv[2])
+		changed = bytes.fromhex(sys.argv[3])
+		block[at:at + len(changed)] = changed
+		section = bytes(4) + block
+		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 0, 104, 0, 0, 0)
+		head += struct.pack("=4Q", 1 << 25, 0, 0, 0)
+		with open(sys.argv[1], "wb") as file:
+		    file.write(head + struct.pack("=2Q", 120, len(section)) + section)
+	END
+}
+
+block_bytes()
+{
+	make_block "$TMP/file" "$@"
+	perfdata block "$TMP/file"
+}
+
+test_reader_finds_each_broken_field_of_the_block()
+{
+	native_only "it tests the tests' own tools"
+	printf '%d\tname\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
+	block_bytes 0 "" >"$TMP/got"
+	same "block" "$TMP/want" "$TMP/got"
+	perfdata without "$TMP/file" >"$TMP/got"
+	printf '8\tleft\n' >"$TMP/want"
+	same "programs without metadata" "$TMP/want" "$TMP/got"
+	must_fail block_bytes 0 41			# magic
+	must_fail block_bytes 8 02			# version
+	must_fail block_bytes 12 3e			# length, less and more
+	must_fail block_bytes 12 40
+	must_fail block_bytes 16 01			# sets
+	must_fail block_bytes 16 00000001
+	must_fail block_bytes 20 01			# entries
+	must_fail block_bytes 20 00000001
+	must_fail block_bytes 36 02			# programs
+	must_fail block_bytes 36 00000001
+	must_fail block_bytes 53 05			# ids that are equal, and not ascending
+	must_fail block_bytes 53 04
+	must_fail block_bytes 70 02			# a set that is not there
+	must_fail block_bytes 70 00			# a set without a program
+	must_fail block_bytes 24 00			# an empty key
+	must_fail block_bytes 26 ff			# no UTF-8
+	must_fail block_bytes 78 78			# a string that does not end
+	must_fail block_bytes 79 00			# a byte after the block
+	block_bytes 0 "" >"$TMP/got"
+	must_fail block_bytes 79 "$(tail -c 79 "$TMP/file" | od -An -v -tx1 | tr -d ' \n')"	# a second block
+}
+
+# read_pieces EXPRESSION [VALUE]: of a pipe with a block of 3 pieces. The expression is that of its
+# events, of "pieces", their bytes, and "file"; VALUE is the length of a long value.
+read_pieces()
+{
+	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/file" "$@" <<-'END'
+		import sys, perfgen
+		file = perfgen.File(pipe=True)
+		value = b'"' + int((sys.argv[3:] or ["150000"])[0]) * b"x" + b'"'
+		file.block = file.make_block(sets=[[(b"version", value)], perfgen.BETA[4]])
+		pieces = [file.block[at:at + perfgen.PIECE_SIZE]
+		          for at in range(0, len(file.block), perfgen.PIECE_SIZE)]
+		events = b"".join(eval(sys.argv[2], {"file": file, "piece": file.piece, "pieces": pieces}))
+		file.block_events = lambda: events
+		file.write(sys.argv[1])
+	END
+	perfdata block "$TMP/file" | cut -f 1,2,4
+}
+
+test_reader_finds_each_broken_piece_of_a_pipe()
+{
+	local value
+
+	native_only "it tests the tests' own tools"
+	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
+	# With each number of bytes to pad it, and where it fills three events
+	for value in {150000..150007} $((3 * (0xfff8 - 20) - 84)); do
+		read_pieces 'map(piece, pieces)' "$value" >"$TMP/got"
+		same "block in pieces" "$TMP/want" "$TMP/got"
+	done
+	must_fail read_pieces 'map(piece, pieces[:2])'			# the last, first or second is missing
+	must_fail read_pieces 'map(piece, pieces[1:])'
+	must_fail read_pieces 'map(piece, pieces[::2])'
+	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], pieces[2]])'
+	# One that isn't full, and one that is empty
+	must_fail read_pieces 'map(piece, [pieces[0][:-8], pieces[0][-8:] + pieces[1][:-8], pieces[1][-8:] + pieces[2]])'
+	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]'
+	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]' $((3 * (0xfff8 - 20) - 84))
+	# Something between or after them, and a second block
+	must_fail read_pieces '[piece(pieces[0]), file.sample(16), *map(piece, pieces[1:])]'
+	must_fail read_pieces '[*map(piece, pieces), file.sample(16)]'
+	must_fail read_pieces '2 * [*map(piece, pieces)]'
+	must_fail read_pieces '[*map(piece, pieces), piece(file.make_block())]'
+	# More zeros than it takes, and padding that is not zero
+	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + bytes(8))]'
+	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + b"x")]' 150001
+}
+
+test_reader_strips_only_the_records()
+{
+	native_only "it tests the tests' own tools"
+	make_perfdata "$TMP/file" 0 54
+	perfdata strip "$TMP/file" "$TMP/stripped"
+	perfdata types "$TMP/stripped" >"$TMP/types"
+	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
+}
+
+# In a shell of its own, which fail() ends
+finds()
+(
+	"$@"
+)
+
+test_files_that_say_nothing_are_not_without_records()
+{
+	native_only "it tests the tests' own tools"
+	make_perfdata "$TMP/file" 0 54
+	perfdata strip "$TMP/file" "$TMP/stripped"
+	want_no_records "$TMP/stripped"
+	must_fail finds want_no_records "$TMP/file"
+	make_block "$TMP/no-samples" 0 ""
+	must_fail finds want_no_records "$TMP/no-samples"
+	must_fail finds has_ksymbol "$TMP/stripped" bpf_prog_1_name
+	: >"$TMP/empty"
+	must_fail finds want_no_records "$TMP/empty"
+	must_fail finds has_ksymbol "$TMP/empty" bpf_prog_1_name
+
+	echo " 0 PERF_RECORD_KSYMBOL addr 1 len 8 type 1 flags 0x0 name bpf_prog_1_name" >"$TMP/data.script"
+	shows_no_record bpf_prog_1_name
+	must_fail finds shows_no_record bpf_prog_1_nam
+	must_fail finds shows_no_record bpf_prog_2_name
+	echo " 0 PERF_RECORD_BPF_METADATA prog bpf_prog_1_name" >>"$TMP/data.script"
+	must_fail finds shows_no_record bpf_prog_1_name
+	: >"$TMP/data.script"
+	must_fail finds shows_no_record bpf_prog_1_name
+}
+
+write_test_file()
+{
+	cat >"$TMP/inner.sh" <<-END
+		. "$SELFTESTS/lib/test-lib.sh"
+		helper() { false; echo not reached; }
+		test_pass() { true; }
+		test_fail_in_the_middle() { false; true; }
+		test_fail_in_a_pipe() { false | cat; }
+		test_fail_in_a_helper() { helper; true; }
+		test_fail_by_name() { fail "reason"; }
+		test_fail_with_4() { (exit 4); }
+		test_skip() { skip "no such thing"; }
+		test_native() { native_only "nor here"; }
+		NATIVE_ONLY=\${INNER_NATIVE_ONLY:-}
+		run_tests "\$@"
+	END
+}
+
+test_lib_reports_what_happened()
+{
+	write_test_file
+	cat >"$TMP/want" <<-'END'
+		ok 1 inner: pass
+		not ok 2 inner: fail in the middle
+		not ok 3 inner: fail in a pipe
+		not ok 4 inner: fail in a helper
+		not ok 5 inner: fail by name
+		not ok 6 inner: fail with 4
+		ok 7 inner: skip # SKIP no such thing
+	END
+	must_fail env PBM_FILTER='' bash "$TMP/inner.sh" test_pass test_fail_in_the_middle \
+		test_fail_in_a_pipe test_fail_in_a_helper test_fail_by_name test_fail_with_4 test_skip
+	cat "$TMP/out"
+	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
+	same "results" "$TMP/want" "$TMP/got"
+}
+
+# In an emulated machine, and elsewhere
+test_lib_skips_what_is_for_other_machines()
+{
+	write_test_file
+	cat >"$TMP/want" <<-'END'
+		ok 1 inner: native
+		ok 1 inner: pass
+		ok 1 inner: native # SKIP not in an emulated machine: nor here
+		ok 1 inner: pass # SKIP not in an emulated machine: all
+	END
+	export PBM_FILTER=
+	{
+		PBM_EMULATED=0 bash "$TMP/inner.sh" test_native
+		PBM_EMULATED=0 INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" test_pass
+		PBM_EMULATED=1 bash "$TMP/inner.sh" test_native || true
+		PBM_EMULATED=1 INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" test_pass || true
+	} >"$TMP/out"
+	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
+	same "results" "$TMP/want" "$TMP/got"
+}
+
+# What ktap.awk makes of the given lines of a runner's output
+check_ktap()
+{
+	local want=$1
+
+	shift
+	printf '%s\n' "$@" >"$TMP/runner"
+	printf '%b\n' "$want" >"$TMP/want"
+	awk -v program=prog -f "$SELFTESTS/lib/ktap.awk" "$TMP/runner" >"$TMP/got"
+	same "$*" "$TMP/want" "$TMP/got"
+}
+
+test_results_are_counted_against_the_plan()
+{
+	local ok="ok 1 selftests: x: prog.sh" bad="not ok 1 selftests: x: prog.sh # exit=1"
+
+	native_only "it tests the tests' own tools"
+	check_ktap 'ok\ta\t\nskip\tb\twhy' '# 1..2' '# ok 1 a' '# ok 2 b # SKIP why' "$ok"
+	check_ktap 'not ok\ta\t' '# 1..1' '# # ok 7 noise' '# not ok 1 a' "$bad"
+	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2 (exit=1)' \
+		'# 1..2' '# ok 1 a' "$bad"
+	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2' '# 1..2' '# ok 1 a' "$ok"
+	check_ktap 'not ok\tprog\t0 results of a plan of 2 (TIMEOUT 9 seconds)' \
+		'# 1..2' 'not ok 1 selftests: x: prog.sh # TIMEOUT 9 seconds'
+	check_ktap 'ok\ta\t\nok\ta\t\nnot ok\tprog\t2 results of a plan of 1' \
+		'# 1..1' '# ok 1 a' '# ok 2 a' "$ok"
+	check_ktap 'ok\ta\t\nnot ok\tprog\tended with an error (exit=1)' '# 1..1' '# ok 1 a' "$bad"
+	check_ktap 'not ok\tprog\tno plan (exit=1)' "$bad"
+	check_ktap 'not ok\tprog\tno plan (did not end)' ''
+	check_ktap 'not ok\tprog\tnothing ran' '# 1..0' "$ok"
+	check_ktap 'skip\tprog\tno root' '# 1..0 # SKIP no root' "$ok # SKIP"
+}
+
+test_results_of_perf_test_are_read()
+{
+	native_only "it tests the tests' own tools"
+	printf '%s\n' ' 90: BPF metadata:' ' 90.1: Value text          : Running (1 active)' \
+		$'\033[A\033[2K 90.1: Value text          : Ok' \
+		' 90.2: Record: layout        : FAILED!' \
+		'132: record and read back    : Skip (no BPF)' 'shell test [Skipped no perf]' \
+		'133: in the shell : Skip' '134: other : Skip' >"$TMP/perf-test"
+	printf '%s\tperf test: %s\t%s\n' ok 'Value text' '' 'not ok' 'Record: layout' '' \
+		skip 'record and read back' 'no BPF' skip 'in the shell' 'no perf' skip other 'no reason given' >"$TMP/want"
+	awk -f "$SELFTESTS/lib/perf-test.awk" "$TMP/perf-test" >"$TMP/got"
+	same "perf test" "$TMP/want" "$TMP/got"
+	printf 'not ok\tperf test: bpf-metadata\tno such test ran\n' >"$TMP/want"
+	awk -f "$SELFTESTS/lib/perf-test.awk" /dev/null >"$TMP/got"
+	same "no perf test" "$TMP/want" "$TMP/got"
+}
+
+# What churn prints about three programs, of which one was short-lived, and what
+# perf script has to print then
+prepare_churn()
+{
+	export PBM_TIMEOUT_SCALE=1
+	cat >"$TMP/list" <<-END
+		1 11 churn_1 1000 100
+		2 12 churn_2 2000 stays
+		3 13 churn_3 3000 99
+	END
+	: >"$TMP/script"
+	pretend_churn 1 churn_1
+	pretend_churn 2 churn_2
+	pretend_churn 2 churn_2_sub
+}
+
+pretend_churn()
+{
+	local name=bpf_prog_0123456789abcdef_$2
+
+	cat >>"$TMP/script" <<-END
+		0 PERF_RECORD_KSYMBOL addr ffff len 8 type 1 flags 0x0 name $name
+		0 PERF_RECORD_BPF_METADATA prog $name
+		  entry 0:               number = $1
+		  entry 1:                 name = "churn_$1"
+	END
+}
+
+must_find()
+{
+	grep -q -e "^$1" "$TMP/out" || fail "not found: $1, but: $(cat "$TMP/out")"
+}
+
+test_missing_or_wrong_sets_of_churn_are_found()
+{
+	native_only "it tests the tests' own tools"
+	prepare_churn
+	check_churn "$TMP/list" "$TMP/script"
+	# A set of a short-lived program is welcome, but must be right.
+	cp "$TMP/script" "$TMP/whole"
+	pretend_churn 3 churn_3
+	check_churn "$TMP/list" "$TMP/script"
+	cp "$TMP/whole" "$TMP/script"
+	pretend_churn 4 churn_3
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'wrong set'
+
+	must_fail check_churn --more "$TMP/list" "$TMP/whole"
+	must_find 'wrong set'
+	sed 's/number = 1/number = 2/' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'wrong set'
+	sed '/METADATA.*churn_2_sub/,$d' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'no set'
+	sed 's/\(METADATA.*_\)0123\(.*churn_1\)/\13210\2/' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'not the name of a KSYMBOL'
+	sed -n '/KSYMBOL.*churn_1$/s/0123/3210/p' "$TMP/whole" >"$TMP/script"
+	cat "$TMP/whole" >>"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'KSYMBOL name without a set'
+	cat "$TMP/whole" "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	must_find 'twice'
+}
+
+# 200 programs that stay, and what perf prints of all but the last, bound at 200 ms
+test_missing_sets_are_forgiven_at_busy_times_only()
+{
+	local number
+
+	export PBM_TIMEOUT_SCALE=1
+	: >"$TMP/all"
+	: >"$TMP/script"
+	for number in {1..200}; do
+		echo "$number 1$number churn_$number ${number}000 150" >>"$TMP/all"
+		((number == 200)) || printf "PERF_RECORD_BPF_METADATA prog %s\n  entry 0: %s\n  entry 1: %s\n" \
+			"bpf_prog_0123456789abcdef_churn_$number" "number = $number" "name = \"churn_$number\""
+		((number == 200 || number % 3 != 2)) || printf "PERF_RECORD_BPF_METADATA prog %s\n  entry 0: %s\n  entry 1: %s\n" \
+			"bpf_prog_0123456789abcdef_churn_${number}_sub" "number = $number" "name = \"churn_$number\""
+	done >"$TMP/script"
+	cp "$TMP/all" "$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_find 'no set'
+	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
+	check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
+	# Before, after, not late enough; one that lived too long
+	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ cat "$TMP/all"; echo "late 301000 50000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ cat "$TMP/all"; echo "late 210000 19000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	{ sed '$s/150$/300/' "$TMP/all"; echo "late 210000 50000"; } >"$TMP/list"
+	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+}
+
+agree_after()
+{
+	sed -E "$1" "$TMP/want" >"$TMP/changed"
+	python3 "$SELFTESTS/lib/agree.py" "${2:-$TMP/data}" "$TMP/changed"
+}
+
+test_disagreement_is_found()
+{
+	native_only "it tests the tests' own tools"
+	hold simple none
+	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/want"
+	"$BPFTOOL" -j prog show id "${HELD_IDS[1]}" >>"$TMP/want"
+	record "$TMP/data"
+	agree_after ''
+	must_fail agree_after 's/"tag":"b/"tag":"c/'
+	must_fail agree_after 's/"id":[0-9]*/&0/'
+	must_fail agree_after 's/"name":"none"/"name":"one"/'
+	must_fail agree_after 's/1\.2\.3/1.2.4/'
+	must_fail agree_after 's/,"answer":42//'
+	must_fail agree_after 's/"name":"none"/&,"metadata":{"a":1}/'
+	must_fail agree_after "\$a unloaded ${HELD_IDS[0]}"
+	perfdata strip "$TMP/data" "$TMP/stripped"
+	must_fail agree_after '' "$TMP/stripped"
+}
+
+run_tests \
+	test_missing_or_wrong_sets_of_churn_are_found \
+	test_missing_sets_are_forgiven_at_busy_times_only \
+	test_literals_and_bpftool_agree \
+	test_comparator_finds_each_changed_value \
+	test_comparator_finds_each_changed_value_of_the_oracle \
+	test_comparator_finds_missing_double_and_unknown_keys \
+	test_comparator_knows_types_notation_and_form \
+	test_reader_finds_each_broken_field \
+	test_reader_finds_each_broken_field_of_the_block \
+	test_reader_finds_each_broken_piece_of_a_pipe \
+	test_reader_strips_only_the_records \
+	test_files_that_say_nothing_are_not_without_records \
+	test_lib_reports_what_happened \
+	test_lib_skips_what_is_for_other_machines \
+	test_results_are_counted_against_the_plan \
+	test_results_of_perf_test_are_read \
+	test_disagreement_is_found

@@ -1,0 +1,376 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Programs of BPF_PROG_TYPE_PERF_EVENT, attached in each way and at work while perf
+# records: they are told what they have to be told, and their sets arrive.
+#
+# PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+COOKIE=81985529216486895
+# A prime: no default of anybody.
+PERIOD=1000003
+WANT_SETS=
+
+load()
+{
+	ask load "$OUTPUT/$1.bpf.o"
+}
+
+# All events of the ip recorder: IP ADDR COUNT SAMPLE_PERIOD COOKIE TGID
+dump_events()
+{
+	"$BPFTOOL" -j map dump id "${MAP_IDS[events]}" >"$TMP/events.json"
+	python3 - "$TMP/events.json" <<-'END'
+		import json, sys
+		for entry in json.load(open(sys.argv[1])):
+		    key, value = (entry["formatted"][name] for name in ("key", "value"))
+		    print(key["ip"], key["addr"], value["count"], value["sample_period"],
+		          value["cookie"], value["tgid"])
+	END
+}
+
+# The samples of the profiler whose user stack begins in touch(), as COMM SAMPLES
+dump_touches()
+{
+	"$BPFTOOL" -j map dump id "${MAP_IDS[counts]}" >"$TMP/counts.json"
+	# This map has no BTF: the kernel refuses it.
+	"$BPFTOOL" -j map dump id "${MAP_IDS[stacks]}" >"$TMP/stacks.json"
+	python3 - "$TMP/counts.json" "$TMP/stacks.json" "$CODE_BEGIN" "$CODE_END" <<-'END'
+		import json, struct, sys
+		def number(code, data):
+		    return struct.unpack_from(code, bytes(int(byte, 16) for byte in data))[0]
+		counts, stacks = (json.load(open(path)) for path in sys.argv[1:3])
+		innermost = {number("=I", stack["key"]): number("=Q", stack["value"]) for stack in stacks}
+		begin, end = map(int, sys.argv[3:])
+		samples = {}
+		for entry in counts:
+		    key, value = (entry["formatted"][name] for name in ("key", "value"))
+		    if begin <= innermost.get(key["user_stack"], 0) < end:
+		        comm = value["comm"]
+		        samples[comm] = samples.get(comm, 0) + value["samples"]
+		for comm in samples:
+		    print(comm, samples[comm])
+	END
+}
+
+# The name that perf gives the program that is loaded now
+symbol()
+{
+	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
+	symbol_of 0
+}
+
+# Sets are compared with what bpftool shows of the program, as KEY<TAB>VALUE.
+note_program()
+{
+	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
+	python3 - "$TMP/shown.json" >"$TMP/set" <<-'END'
+		import json, sys
+		for key, value in json.load(open(sys.argv[1]))["metadata"].items():
+		    print(key, json.dumps(value), sep="\t")
+	END
+	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
+	# Equal sets are written once.
+	[[ $WANT_SETS = *"$(cat "$TMP/set")"* ]] || WANT_SETS+=$(cat "$TMP/set")$'\n'
+	symbol >"$TMP/symbol"
+}
+
+check_sets()
+{
+	local file=$1
+
+	perfdata check "$file"
+	perfdata entries "$file" "$(cat "$TMP/symbol")" | sort >"$TMP/got"
+	printf '%s' "$WANT_SETS" | sort >"$TMP/want"
+	same "the sets of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
+}
+
+# Whoever else has page faults has them elsewhere.
+check_touched_pages()
+{
+	local cookie=$1 ip addr count period found_cookie
+
+	ask touch 50
+	dump_events >"$TMP/events"
+	while read -r ip addr count period found_cookie _; do
+		((ip >= CODE_BEGIN && ip < CODE_END)) || continue
+		printf '%s\n' "$addr" >&3
+		[[ "$count $period $found_cookie" = "1 1 $cookie" ]] ||
+			fail "$addr: $count times, period $period, cookie $found_cookie, not 1, 1, $cookie"
+	done <"$TMP/events" 3>"$TMP/addresses"
+	printf '%s\n' "${PAGES[@]}" | sort >"$TMP/want"
+	sort "$TMP/addresses" >"$TMP/got"
+	same "ctx->addr" "$TMP/want" "$TMP/got"
+}
+
+test_ioctl_on_page_faults_tells_the_addresses()
+{
+	start_recording "$TMP/data" -a
+	start_attach
+	load ip_recorder
+	ask event page-faults 1 self
+	ask ioctl
+	check_touched_pages 0
+	note_program
+	stop_recording
+	check_sets "$TMP/data"
+}
+
+test_link_on_page_faults_tells_the_addresses_and_the_cookie()
+{
+	local shown
+
+	start_recording "$TMP/data" -a
+	start_attach
+	load ip_recorder
+	ask event page-faults 1 self
+	ask link "$COOKIE"
+	shown=$("$BPFTOOL" -j link show id "${LINK_IDS[0]}")
+	[[ $shown = *"\"prog_id\":$PROGRAM_ID"* ]] || fail "the link is $shown"
+	check_touched_pages "$COOKIE"
+	note_program
+	stop_recording
+	check_sets "$TMP/data"
+}
+
+has_events()
+{
+	dump_events >"$TMP/events"
+	[[ -s $TMP/events ]]
+}
+
+# Of each event the program sees the period that was asked for. Only events with an
+# address set that: here it is whatever was on the kernel's stack.
+check_period()
+{
+	local want_period=$1 want_cookie=$2 period cookie
+
+	await "an event" has_events
+	while read -r _ _ _ period cookie _; do
+		[[ "$period $cookie" = "$want_period $want_cookie" ]] ||
+			fail "period $period, cookie $cookie, not $want_period, $want_cookie"
+	done <"$TMP/events"
+}
+
+# On all CPUs, by ioctl and by link, each with a new map
+check_event_in_each_way()
+{
+	local event=$1 period=$2 want_period=${3:-$2}
+
+	load ip_recorder
+	ask event "$event" "$period" all
+	ask ioctl
+	check_period "$want_period" 0
+	ask close
+	note_program
+
+	load ip_recorder
+	ask event "$event" "$period" all
+	ask link "$COOKIE"
+	check_period "$want_period" "$COOKIE"
+	ask close
+	note_program
+}
+
+test_cpu_clock()
+{
+	start_recording "$TMP/data" -a
+	start_attach
+	check_event_in_each_way cpu-clock "$PERIOD"
+	stop_recording
+	check_sets "$TMP/data"
+}
+
+# A clock's period is the time between two events, in ns.
+test_cpu_clock_with_a_frequency()
+{
+	start_attach
+	check_event_in_each_way cpu-clock "freq 1000" 1000000
+}
+
+check_hardware_event()
+{
+	start_attach
+	if ! try_ask event "$1" "$PERIOD" all; then
+		[[ ${PBM_NEED_PMU:-} != 1 ]] || fail "$ERROR, and this machine should have a PMU"
+		skip "no PMU here: $ERROR"
+	fi
+	ask close
+	check_event_in_each_way "$1" "$PERIOD"
+}
+
+test_cycles()
+{
+	check_hardware_event cycles
+}
+
+test_instructions()
+{
+	check_hardware_event instructions
+}
+
+# The number of faults in touch() that the recorder has seen
+count_faults()
+{
+	dump_events | awk -v begin="$CODE_BEGIN" -v end="$CODE_END" \
+		'$1 >= begin && $1 < end { n += $3 } END { print n + 0 }'
+}
+
+touch_and_expect()
+{
+	local faults
+
+	ask touch 10
+	faults=$(count_faults)
+	((faults == $1)) || fail "$faults faults in all, not $1"
+}
+
+test_detached_program_sees_nothing_until_it_is_attached_again()
+{
+	start_attach
+	load ip_recorder
+	ask event page-faults 1 self
+	ask touch 10
+	[[ $(count_faults) = 0 ]] || fail "it sees events before it is attached"
+
+	ask link 1
+	touch_and_expect 10
+	ask unlink
+	touch_and_expect 10
+	ask link 2
+	touch_and_expect 20
+	ask close
+	touch_and_expect 20
+
+	ask event page-faults 1 self
+	ask ioctl
+	touch_and_expect 30
+	ask close
+	touch_and_expect 30
+	ask event page-faults 1 self
+	ask ioctl
+	touch_and_expect 40
+}
+
+# It is the task's faults that are counted, and the innermost frame of the user's
+# stack is where they were.
+test_profiler_counts_samples_and_stacks_of_a_task()
+{
+	start_recording "$TMP/data" -a
+	start_attach
+	load profiler
+	ask event page-faults 1 self
+	ask ioctl
+	ask touch 200
+	ask close
+	dump_touches >"$TMP/got"
+	echo "attach 200" >"$TMP/want"
+	same "samples" "$TMP/want" "$TMP/got"
+	note_program
+	stop_recording
+	check_sets "$TMP/data"
+}
+
+attach_version()
+{
+	load "$1"
+	ask "${@:2}"
+	ask touch 50
+	dump_touches >"$TMP/got"
+	echo "attach 50" >"$TMP/want"
+	same "samples of $1" "$TMP/want" "$TMP/got"
+	note_program
+}
+
+# Code and tag are the same: only the sets tell the versions apart.
+check_both_versions()
+{
+	check_sets "$TMP/data"
+	show "$TMP/data"
+	values entries "$TMP/data.script" "$(cat "$TMP/symbol")" | grep '^version' | sort >"$TMP/got"
+	printf 'version\t"%s"\n' 1.0 2.0 >"$TMP/want"
+	same "versions in perf script" "$TMP/want" "$TMP/got"
+}
+
+test_program_is_replaced_by_link_while_perf_records()
+{
+	start_recording "$TMP/data" -a
+	start_attach
+	ask event page-faults 1 self
+	attach_version profiler link 1
+	ask unlink
+	attach_version profiler_2 link 2
+	stop_recording
+	check_both_versions
+}
+
+test_program_is_replaced_by_ioctl_while_perf_records()
+{
+	start_recording "$TMP/data" -a
+	start_attach
+	ask event page-faults 1 self
+	attach_version profiler ioctl
+	ask close
+	ask event page-faults 1 self
+	attach_version profiler_2 ioctl
+	stop_recording
+	check_both_versions
+}
+
+# The number of samples of the attach task in rows of perf report -s $1 that match
+samples_in()
+{
+	"$PBM_PERF" report -i "$TMP/data" --stdio -q --comms attach -s "$1" -F "sample,$1" |
+		awk -v row="^($2)\$" '
+			{ samples = $1; sub(/^ *[0-9]+ +(\[.\] )?/, ""); sub(/ +$/, "") }
+			$0 ~ row { sum += samples }
+			END { print sum + 0 }'
+}
+
+# Some kernels (v6.18 is one) run programs of software events with interrupts off, and no
+# clock can interrupt them. Whether there are samples is for the raw bytes to say, and not
+# for the sort key.
+test_samples_show_what_the_profiler_costs()
+{
+	local cost period cycles=no options=(-F $((4000 / SCALE)))
+
+	start_attach
+	if try_ask event cycles "$PERIOD" self; then
+		cycles=yes
+		options+=(-e cycles)
+		ask close
+	fi
+	start_recording "$TMP/data" -a "${options[@]}"
+	load profiler
+	ask event page-faults 1 self
+	ask link 1
+	for _ in {1..20}; do
+		ask burn $((20000 / SCALE))
+	done
+	note_program
+	stop_recording
+	check_sets "$TMP/data"
+	perfdata costs "$TMP/data" >"$TMP/costs"
+	period=$(awk -F '\t' -v id="$PROGRAM_ID" '$1 == id { sum += $4 } END { printf "%.0f", sum }' "$TMP/costs")
+	[[ $period != 0 || $cycles = yes ]] ||
+		skip "no PMU here, and this kernel's clock does not interrupt the program"
+	((period > 0)) || fail "no sample in the profiler"
+	cost=$(samples_in bpf_prog "$PROGRAM_ID $PROGRAM_NAME")
+	echo "$cost samples in $PROGRAM_ID $PROGRAM_NAME"
+	((cost > 0)) || fail "perf report -s bpf_prog shows no sample of $PROGRAM_ID $PROGRAM_NAME, and there are some"
+}
+
+run_tests \
+	test_ioctl_on_page_faults_tells_the_addresses \
+	test_link_on_page_faults_tells_the_addresses_and_the_cookie \
+	test_cpu_clock \
+	test_cpu_clock_with_a_frequency \
+	test_cycles \
+	test_instructions \
+	test_detached_program_sees_nothing_until_it_is_attached_again \
+	test_profiler_counts_samples_and_stacks_of_a_task \
+	test_program_is_replaced_by_link_while_perf_records \
+	test_program_is_replaced_by_ioctl_while_perf_records \
+	test_samples_show_what_the_profiler_costs

@@ -1,0 +1,284 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf's own users of BPF, each at work while another perf records: their programs have
+# the version of this perf, and nothing else.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+FILTER_DIR=/sys/fs/bpf/perf_filter
+# What libbpf loads to find out what the kernel knows; some of it has no name.
+PROBES='(_(a|b|det_arg_ctx|libbpf_nametest))?'
+
+start()
+{
+	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
+	USER_PIDS=()
+	PINS=no
+	trap 'abandon_users; abandon_recording; release' EXIT
+	start_recording "$TMP/data" -a
+}
+
+abandon_users()
+{
+	((!${#USER_PIDS[@]})) || kill "${USER_PIDS[@]}" 2>/dev/null || :
+	[[ $PINS = no ]] || rm -rf "$FILTER_DIR"
+}
+
+has_sample()
+{
+	"$PBM_PERF" script -f -i "$1" -F comm,ip,event >"$TMP/script"
+	grep -q -e "$2" "$TMP/script"
+}
+
+# What it prints is in $TMP/user.NAME.
+start_perf()
+{
+	local name=$1
+
+	shift
+	stdbuf -oL "$PBM_PERF" "$@" >"$TMP/user.$name" 2>&1 </dev/null &
+	USER_PIDS+=("$!")
+	USER_PID=$!
+}
+
+wait_for_perf()
+{
+	local pid=$1 name=$2 status=0
+
+	wait "$pid" || status=$?
+	((status == 0)) || fail "perf $name: status $status: $(head -n 20 "$TMP/user.$name")"
+}
+
+run_perf()
+{
+	start_perf "$1" "$@"
+	wait_for_perf "$USER_PID" "$1"
+}
+
+want_output()
+{
+	grep -q -E -e "$2" "$TMP/user.$1" || fail "perf $1 prints no '$2': $(head -n 20 "$TMP/user.$1")"
+}
+
+# All functions of programs that these processes have loaded, each once
+functions_of()
+{
+	perfdata programs "$TMP/data" >"$TMP/programs"
+	awk -v pids=" $* " 'index(pids, " " $3 " ") { print $6 }' "$TMP/programs" | tr , '\n' |
+		grep -v -x -E "bpf_prog_[0-9a-f]{16}$PROBES" | sort -u
+}
+
+check_version()
+{
+	local version
+
+	version=$("$PBM_PERF" version)
+	printf 'perf_version\t"%s"\n' "${version#perf version }" >"$TMP/want"
+	perfdata entries "$TMP/data" "$1" | sort -u >"$TMP/got"
+	same "the set of $1" "$TMP/want" "$TMP/got"
+}
+
+# End the recording: in it all that was loaded by $TMP/user.* has its set, and these names
+# are among that.
+check_users()
+{
+	local name function
+
+	stop_recording
+	functions_of "${USER_PIDS[@]}" >"$TMP/functions"
+	cat "$TMP/functions"
+	for name; do
+		grep -q -x -e "bpf_prog_[0-9a-f]*_$name" "$TMP/functions" || fail "no program $name was loaded"
+	done
+	while read -r function; do
+		check_version "$function"
+	done <"$TMP/functions"
+	perfdata check "$TMP/data"
+}
+
+# The programs at both ends of a task's time on a CPU are attached to each other.
+test_stat_bpf_counters()
+{
+	start_attach
+	ask load "$OUTPUT/simple.bpf.o"
+	try_ask fexit "$OUTPUT/fexit.bpf.o" ||
+		skip "this kernel allows no fexit program on a BPF program: $ERROR"
+	release
+	start
+	run_perf stat --bpf-counters -a -e cpu-clock -- sleep 0.3
+	check_users on_switch fexit_XXX
+	want_output stat '[1-9].*cpu-clock'
+}
+
+test_stat_bpf_counters_of_a_cgroup()
+{
+	grep -q -E -e '^\S+ \S+ (cgroup2|cgroup \S*perf_event)' /proc/mounts ||
+		skip "no cgroup file system with perf_event is mounted"
+	start
+	run_perf stat --bpf-counters -a -e cpu-clock --for-each-cgroup / -- sleep 0.3
+	check_users on_cgrp_switch trigger_read
+	want_output stat '[1-9].*cpu-clock *./'
+}
+
+test_trace()
+{
+	start
+	run_perf trace -a -e openat,clock_nanosleep -- sleep 0.3
+	check_users sys_enter sys_exit sys_enter_openat sys_enter_clock_nanosleep
+	want_output trace 'sleep.*clock_nanosleep'
+}
+
+test_trace_bpf_summary()
+{
+	start
+	run_perf trace -a -s --bpf-summary -- sleep 0.3
+	check_users sys_enter sys_exit
+	want_output trace ' clock_nanosleep .*[1-9]'
+}
+
+test_record_off_cpu()
+{
+	start
+	run_perf record -N -a --off-cpu -o "$TMP/off" -- sleep 0.3
+	check_users on_switch on_newtask
+	has_sample "$TMP/off" offcpu-time || fail "no time off the CPUs was recorded"
+}
+
+# What it needs of a kernel is more than it says: see bpf_skel/lock_contention.bpf.c.
+test_lock_contention()
+{
+	grep -q -w runqueues /proc/kallsyms || skip "no runqueues in kallsyms (CONFIG_KALLSYMS_ALL)"
+	[[ $("$PBM_PERF" list lock:contention_begin) = *contention_begin* ]] ||
+		skip "this kernel has no tracepoints of locks"
+	start
+	run_perf lock contention -a -b -- "${WORKLOAD[@]}"
+	run_perf lock contention -a -b --stack-skip 1 -- "${WORKLOAD[@]}"
+	run_perf lock contention -a -b -l -- "${WORKLOAD[@]}"
+	check_users contention_begin contention_end collect_lock_syms
+}
+
+# The programs load in any case.
+test_ftrace_latency()
+{
+	start
+	run_perf ftrace latency -a -b -T schedule -- sleep 0.3
+	check_users func_begin func_end
+	[[ -d /sys/bus/event_source/devices/kprobe ]] ||
+		skip "this kernel has no kprobes to attach them to; their sets have arrived"
+	want_output ftrace '[1-9]'
+}
+
+is_interrupted()
+{
+	! kill -INT "$USER_PID" 2>/dev/null
+}
+
+# It goes on until it is interrupted, and may not listen yet when it says so.
+run_kwork()
+{
+	start_perf kwork kwork "$@"
+	await "perf kwork traces" grep -q -e '^Starting trace' "$TMP/user.kwork"
+	"${WORKLOAD[@]}"
+	await "perf kwork ends" is_interrupted
+	wait_for_perf "$USER_PID" kwork
+}
+
+test_kwork_report()
+{
+	start
+	run_kwork -k softirq report -b
+	want_output kwork '\(s\)[A-Z]+'
+	run_kwork -k irq report -b
+	run_kwork -k workqueue report -b
+	check_users report_softirq_entry report_softirq_exit \
+		report_irq_handler_entry report_irq_handler_exit \
+		report_workqueue_execute_start report_workqueue_execute_end
+}
+
+test_kwork_top()
+{
+	start
+	run_kwork top -b
+	want_output kwork '^%Cpu0'
+	check_users on_switch on_softirq_entry on_softirq_exit \
+		on_irq_handler_entry on_irq_handler_exit
+}
+
+# The kernel takes its time to verify the filter: both at once.
+start_filters()
+{
+	start
+	PINS=yes
+	start_perf setup record --setup-filter pin
+	SETUP_PID=$USER_PID
+	start_perf record record -N -e task-clock --filter 'ip > 0' -o "$TMP/filtered" -- "${WORKLOAD[@]}"
+	wait_for_perf "$USER_PID" record
+	wait_for_perf "$SETUP_PID" setup
+	check_users perf_sample_filter
+	has_sample "$TMP/filtered" task-clock || fail "no sample was recorded"
+}
+
+as_nobody()
+{
+	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
+}
+
+# perf record of an ordinary user; its messages into $TMP/$1, without figures
+record_as_nobody()
+{
+	local name=$1
+
+	shift
+	as_nobody "$PBM_PERF" record -N -e task-clock "$@" -o "$TMP/nobody/data" -- \
+		"${WORKLOAD[@]}" 2>"$TMP/$name"
+	cat "$TMP/$name"
+	sed -i 's/[0-9][0-9.]*/N/g' "$TMP/$name"
+}
+
+prepare_nobody()
+{
+	chmod 711 "$TMP"
+	mkdir -p "$TMP/nobody"
+	chown 65534:65534 "$TMP/nobody"
+	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
+	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
+		skip "perf_event_paranoid is above 2: no recording without privilege"
+}
+
+# With the filter an ordinary user's recording says no more than without it, and root's
+# has the set of the program that filters.
+test_sample_filter_of_root_and_of_a_user()
+{
+	native_only "it takes a minute to verify the filter, and perf test does so"
+	mountpoint -q /sys/fs/bpf || skip "/sys/fs/bpf is no BPF file system"
+	[[ ! -e $FILTER_DIR/perf_sample_filter ]] || skip "somebody has pinned a filter: perf record --setup-filter unpin"
+	start_filters
+	prepare_nobody
+
+	record_as_nobody plain
+	start_recording "$TMP/data" -a
+	record_as_nobody filtered --filter 'ip > 0'
+	stop_recording
+	same "messages of an ordinary user's perf record" "$TMP/plain" "$TMP/filtered"
+	has_sample "$TMP/nobody/data" task-clock || fail "no sample of the user was recorded"
+	perfdata programs "$TMP/data" | grep -o -e 'bpf_prog_[0-9a-f]*_perf_sample_filter' | sort -u >"$TMP/functions"
+	check_version "$(cat "$TMP/functions")"
+
+	record_as_nobody dropped --filter 'ip < 1'
+	"$PBM_PERF" evlist -i "$TMP/nobody/data" >"$TMP/events"
+	grep -q task-clock "$TMP/events" || fail "there is no event in the file"
+	! has_sample "$TMP/nobody/data" . || fail "the filter does not filter"
+}
+
+run_tests \
+	test_stat_bpf_counters \
+	test_stat_bpf_counters_of_a_cgroup \
+	test_trace \
+	test_trace_bpf_summary \
+	test_record_off_cpu \
+	test_lock_contention \
+	test_ftrace_latency \
+	test_kwork_report \
+	test_kwork_top \
+	test_sample_filter_of_root_and_of_a_user

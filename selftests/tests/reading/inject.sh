@@ -1,0 +1,365 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf inject --bpf-metadata: records and the block in the header are kept, made
+# from each other or left out, in files and pipes of any writer. The samples stay.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it rewrites files"
+
+# Two programs of the same name and others, once for all tests of this file
+recorded()
+{
+	[[ ! -e $TMP/entries ]] || return 0
+	hold busy_v1 busy_v2 simple functions
+	record "$TMP/both" -F 999
+	record - -F 999 >"$TMP/pipe"
+	perfdata strip "$TMP/both" "$TMP/block-only"
+	perfdata strip-block "$TMP/both" "$TMP/records-only"
+	perfdata block "$TMP/records-only" >"$TMP/none"
+	[[ ! -s $TMP/none ]] || fail "the block is still there"
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+	perfdata strip-block "$TMP/pipe" "$TMP/pipe-records"
+	held_lines "$TMP/both" >"$TMP/block"
+	(($(wc -l <"$TMP/block") == 7)) || fail "the block has not all programs: $(cat "$TMP/block")"
+	# The records don't tell whose the sets of the first two are, which have one name.
+	grep -v -E -e "^(${HELD_IDS[0]}|${HELD_IDS[1]}) " "$TMP/block" >"$TMP/decided"
+	perfdata programs "$TMP/both" >"$TMP/programs"
+	awk 'NR == FNR { held[$1]; next } $1 in held { print $6 }' "$TMP/ids" "$TMP/programs" |
+		tr , '\n' | sort -u >"$TMP/functions"
+	held_entries "$TMP/pipe" | sort >"$TMP/pipe-entries"
+	held_entries "$TMP/both" >"$TMP/entries.part"
+	(($(wc -l <"$TMP/entries.part") >= 18)) || fail "next to no records"
+	mv "$TMP/entries.part" "$TMP/entries"
+}
+
+inject()
+{
+	"$PBM_PERF" inject "$@"
+}
+
+# Without symbols: it is the samples that count.
+samples_of()
+{
+	"${2:-$PBM_PERF}" script -F comm,tid,cpu,time,event,ip,period -i "$1"
+}
+
+# $1 is one of the recordings, $2 made from it.
+same_samples()
+{
+	if [[ ! -e $1.samples ]]; then
+		samples_of "$1" >"$1.samples"
+		(($(wc -l <"$1.samples") == $(perfdata types "$1" | grep -c -x 9))) || fail "not all samples of $1"
+	fi
+	samples_of "$2" "${3:-}" >"$TMP/got"
+	same "samples of $2" "$1.samples" "$TMP/got"
+}
+
+# The entries in the records of the held programs. Others come and go: what is in a
+# file need not be in a pipe that was recorded later.
+held_entries()
+{
+	perfdata all-entries "$1" >"$TMP/all-entries"
+	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held' "$TMP/functions" "$TMP/all-entries"
+}
+
+want_records()
+{
+	held_entries "$1" >"$TMP/got"
+	same "records of $1" "$TMP/entries" "$TMP/got"
+}
+
+# The entries of the held programs in the block of file $1. Others may be cut in
+# records; and the numbers of sets, which are left out, depend on them.
+held_lines()
+{
+	perfdata block "$1" >"$TMP/all-lines"
+	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held { print $1, $2, $4, $5 }' "$TMP/ids" "$TMP/all-lines"
+}
+
+want_block()
+{
+	held_lines "$1" >"$TMP/got"
+	same "block of $1" "$TMP/block" "$TMP/got"
+}
+
+want_decided_block()
+{
+	held_lines "$1" >"$TMP/got"
+	same "block of $1" "$TMP/decided" "$TMP/got"
+	grep -q -e '^WARNING: lost the metadata of [1-9]' "$TMP/messages" ||
+		fail "no warning: $(cat "$TMP/messages")"
+}
+
+want_no_block()
+{
+	perfdata block "$1" >"$TMP/got"
+	[[ ! -s $TMP/got ]] || fail "$1 has a block"
+}
+
+# The bpf_prog_infos, which are in front of the block
+want_prog_infos()
+{
+	perfdata sections "$TMP/both" | grep -E $'^2[56]\t' >"$TMP/want"
+	perfdata sections "$1" | grep -E $'^2[56]\t' >"$TMP/got"
+	same "features of $1" "$TMP/want" "$TMP/got"
+}
+
+test_default_keeps_what_is_there()
+{
+	local mode
+
+	recorded
+	for mode in "" --bpf-metadata=all; do
+		inject ${mode:+"$mode"} -i "$TMP/both" -o "$TMP/out"
+		want_records "$TMP/out"
+		want_block "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+
+		inject ${mode:+"$mode"} -i "$TMP/block-only" -o "$TMP/out"
+		want_no_records "$TMP/out"
+		want_block "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+
+		inject ${mode:+"$mode"} -i "$TMP/records-only" -o "$TMP/out"
+		want_records "$TMP/out"
+		want_no_block "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+	done
+}
+
+test_header_leaves_records_out_and_keeps_the_block()
+{
+	local file
+
+	recorded
+	for file in both block-only; do
+		inject --bpf-metadata=header -i "$TMP/$file" -o "$TMP/out"
+		want_no_records "$TMP/out"
+		want_block "$TMP/out"
+		want_prog_infos "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+	done
+}
+
+test_header_makes_the_block_from_records()
+{
+	recorded
+	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out" 2>"$TMP/messages"
+	want_no_records "$TMP/out"
+	want_decided_block "$TMP/out"
+	want_prog_infos "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out"
+	inject --bpf-metadata=header -i - -o "$TMP/out" <"$TMP/pipe-records" 2>"$TMP/messages"
+	want_no_records "$TMP/out"
+	want_decided_block "$TMP/out"
+	inject --bpf-metadata=header -i - -o - <"$TMP/pipe-records" >"$TMP/out" 2>"$TMP/messages"
+	want_no_records "$TMP/out"
+	want_decided_block "$TMP/out"
+	same_samples "$TMP/pipe" "$TMP/out"
+}
+
+# From pipe to file, from file to pipe, and from pipe to pipe
+test_the_block_is_where_the_output_has_it()
+{
+	local mode
+
+	recorded
+	for mode in all header; do
+		inject --bpf-metadata="$mode" -i - -o "$TMP/out" <"$TMP/pipe"
+		want_block "$TMP/out"
+		[[ -z $(perfdata pieces "$TMP/out" | awk -v end="$(stat -c %s "$TMP/out")" '$1 < end / 2') ]] ||
+			fail "the block is not in the header"
+		same_samples "$TMP/pipe" "$TMP/out"
+		inject --bpf-metadata="$mode" -i - -o - <"$TMP/pipe" >"$TMP/out"
+		want_block "$TMP/out"
+		same_samples "$TMP/pipe" "$TMP/out"
+		inject --bpf-metadata="$mode" -i "$TMP/both" -o - >"$TMP/out"
+		want_block "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+		if [[ $mode = header ]]; then
+			want_no_records "$TMP/out"
+		else
+			want_records "$TMP/out"
+		fi
+	done
+}
+
+# An older perf leaves the events of the pipe in the data of a file.
+test_a_block_in_the_data_is_moved_to_the_header()
+{
+	unpatched_perf
+	recorded
+	"$PBM_PERF" inject --bpf-metadata=header -i - -o - <"$TMP/pipe" >"$TMP/no-records"
+	"$PBM_UNPATCHED_PERF" inject -i - -o "$TMP/odd" <"$TMP/no-records"
+	want_block "$TMP/odd"
+	rm -f "$TMP/odd.json"
+	"$PBM_PERF" data convert --to-json "$TMP/odd.json" -i "$TMP/odd"
+	grep -q -e '"version": "2.0"' "$TMP/odd.json" || fail "not in JSON"
+	inject -i "$TMP/odd" -o "$TMP/out"
+	want_block "$TMP/out"
+	same_samples "$TMP/pipe" "$TMP/out"
+}
+
+# The block has several pieces. It goes from pipe to pipe and to file, from there to a pipe, and
+# to the header from the data of a file that an older perf made of a pipe.
+test_the_pieces_of_a_pipe_become_one_block()
+{
+	local input output=0
+
+	hold simple large
+	record - --bpf-metadata=header -F 999 >"$TMP/large"
+	perfdata block "$TMP/large" >"$TMP/want"
+	(($(perfdata pieces "$TMP/large" | wc -l) > 1)) || fail "the block is in one piece"
+	inject -i - -o - <"$TMP/large" >"$TMP/large.pipe"
+	inject -i - -o "$TMP/large.file" <"$TMP/large"
+	inject -i "$TMP/large.file" -o - >"$TMP/large.again"
+	if [[ -n ${PBM_UNPATCHED_PERF:-} ]]; then
+		"$PBM_UNPATCHED_PERF" inject -i - -o "$TMP/large.odd" <"$TMP/large"
+		(($(perfdata pieces "$TMP/large.odd" | wc -l) > 1)) || fail "the unpatched perf leaves no pieces in the data"
+		inject -i "$TMP/large.odd" -o "$TMP/large.header"
+	fi
+	for input in "$TMP"/large.*; do
+		perfdata block "$input" >"$TMP/got"
+		same "block of $input" "$TMP/want" "$TMP/got"
+		same_samples "$TMP/large" "$input"
+		output=$((output + 1))
+	done
+	((output >= 3))
+	for input in file ${PBM_UNPATCHED_PERF:+header}; do
+		perfdata pieces "$TMP/large.$input" >"$TMP/pieces"
+		(($(wc -l <"$TMP/pieces") == 1)) || fail "the block is not in the header: $(cat "$TMP/pieces")"
+	done
+	inject --bpf-metadata=none -i - -o - <"$TMP/large" >"$TMP/out"
+	[[ -z $(perfdata pieces "$TMP/out") ]] || fail "mode none leaves pieces: $(perfdata pieces "$TMP/out")"
+	same_samples "$TMP/large" "$TMP/out"
+}
+
+# They sort the samples.
+test_header_with_build_ids()
+{
+	recorded
+	inject -b --bpf-metadata=header -i "$TMP/both" -o "$TMP/out"
+	want_no_records "$TMP/out"
+	want_block "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out"
+}
+
+test_none_leaves_both_out()
+{
+	local file
+
+	recorded
+	for file in both block-only records-only; do
+		inject --bpf-metadata=none -i "$TMP/$file" -o "$TMP/out"
+		want_no_records "$TMP/out"
+		want_no_block "$TMP/out"
+		want_prog_infos "$TMP/out"
+		same_samples "$TMP/both" "$TMP/out"
+	done
+	inject --bpf-metadata=none -i - -o - <"$TMP/pipe" >"$TMP/out"
+	want_no_records "$TMP/out"
+	want_no_block "$TMP/out"
+	same_samples "$TMP/pipe" "$TMP/out"
+
+	# What else is known of programs stays.
+	inject -i "$TMP/both" -o - >"$TMP/piped"
+	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
+	"$PBM_PERF" report --header -i - <"$TMP/out" >"$TMP/report"
+	grep -q '^# bpf_prog_info' "$TMP/report" || fail "the pipe has lost its bpf_prog_info"
+}
+
+test_pipes_get_what_the_file_has()
+{
+	recorded
+	inject -i "$TMP/both" -o - >"$TMP/out"
+	want_records "$TMP/out"
+	want_block "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out"
+	inject -i "$TMP/block-only" -o - >"$TMP/out"
+	want_no_records "$TMP/out"
+	want_block "$TMP/out"
+	inject -i "$TMP/records-only" -o - >"$TMP/out"
+	want_records "$TMP/out"
+	want_no_block "$TMP/out"
+	inject -i - -o - <"$TMP/pipe" >"$TMP/out"
+	held_entries "$TMP/out" | sort >"$TMP/got"
+	same "records of a pipe" "$TMP/pipe-entries" "$TMP/got"
+	same_samples "$TMP/pipe" "$TMP/out"
+}
+
+# What inject prints with these options; it has to refuse them.
+must_refuse()
+{
+	local status=0
+
+	rm -f "$TMP/out"
+	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
+	cat "$TMP/messages"
+	# perf's own are above 128 as well; these are its crashes.
+	case $status in
+	0|134|135|136|139) fail "status $status with '$*'" ;;
+	esac
+	[[ ! -s $TMP/stdout && ! -e $TMP/out ]] || fail "there is output"
+}
+
+test_modes_are_those_of_perf_record()
+{
+	recorded
+	must_refuse --bpf-metadata=some -i "$TMP/both" -o "$TMP/out"
+	sed -n 1p "$TMP/messages" >"$TMP/got"
+	"$PBM_PERF" record --bpf-metadata=some -o "$TMP/refused" true 2>&1 | sed -n 1p >"$TMP/want" || true
+	[[ -s $TMP/want ]] || fail "perf record says nothing"
+	same "message" "$TMP/want" "$TMP/got"
+}
+
+test_older_perf_reads_what_header_wrote()
+{
+	unpatched_perf
+	recorded
+	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out" "$PBM_UNPATCHED_PERF"
+}
+
+test_older_perf_carries_the_block_through()
+{
+	unpatched_perf
+	recorded
+	"$PBM_UNPATCHED_PERF" inject -i "$TMP/block-only" -o "$TMP/out"
+	want_block "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out"
+}
+
+test_header_makes_the_block_from_records_of_a_peer()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	hold busy_v1 simple functions
+	record "$TMP/ours" --bpf-metadata=header
+	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
+	perfdata types "$TMP/peer" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
+	inject --bpf-metadata=header -i "$TMP/peer" -o "$TMP/out"
+	want_no_records "$TMP/out"
+	same_samples "$TMP/peer" "$TMP/out"
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+	held_lines "$TMP/ours" >"$TMP/want"
+	[[ -s $TMP/want ]] || fail "no block"
+	held_lines "$TMP/out" >"$TMP/got"
+	same "block" "$TMP/want" "$TMP/got"
+}
+
+run_tests \
+	test_default_keeps_what_is_there \
+	test_header_leaves_records_out_and_keeps_the_block \
+	test_header_makes_the_block_from_records \
+	test_the_block_is_where_the_output_has_it \
+	test_a_block_in_the_data_is_moved_to_the_header \
+	test_the_pieces_of_a_pipe_become_one_block \
+	test_header_with_build_ids \
+	test_none_leaves_both_out \
+	test_pipes_get_what_the_file_has \
+	test_modes_are_those_of_perf_record \
+	test_older_perf_reads_what_header_wrote \
+	test_older_perf_carries_the_block_through \
+	test_header_makes_the_block_from_records_of_a_peer

@@ -1,0 +1,780 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf report, perf diff and perf top -s bpf_prog and bpf_metadata: what each program
+# and each version costs, compared with sums over the raw samples.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NOT_BPF=N/A
+# A symbol that is a function of a BPF program; mawk knows no {16}.
+HEX='[0-9a-f]'
+FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
+
+# Two versions of a program, one without metadata, one more of the first version,
+# all of the same name; once for all tests of this file
+recorded()
+{
+	[[ ! -e $TMP/ids ]] || return 0
+	hold busy_v1 busy_v2 busy busy_v1
+	spend 0 20000 1 60000 2 30000 3 10000
+	record "$TMP/all" -g
+	record - -g >"$TMP/pipe"
+	perfdata strip "$TMP/all" "$TMP/block-only"
+	perfdata strip-block "$TMP/all" "$TMP/records-only"
+	costs_by_program "$TMP/all" >"$TMP/costs"
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+}
+
+# Without the callchains, which hide the rows that a test is to read
+report()
+{
+	"$PBM_PERF" report --stdio --no-children -g none "$@"
+}
+
+# The rows of a report whose fields are separated by |: KEY[|KEY...]<TAB>PERIOD
+rows()
+{
+	report -t '|' "$@" >"$TMP/report"
+	awk -F ' *[|] *' '/^#/ || /^$/ { next }
+		{ gsub(/^ +| +$/, ""); row = $2; for (i = 3; i <= NF; i++) row = row "|" $i; print row "\t" $1 }' \
+		"$TMP/report" | sort
+}
+
+# KEY<TAB>PERIOD of lines KEY<TAB>PERIOD, each key once; %d of mawk ends at 2^31.
+sum_up()
+{
+	awk -F '\t' '{ sum[$1] += $2 } END { for (key in sum) printf "%s\t%.0f\n", key, sum[key] }' | sort
+}
+
+# ID NAME<TAB>PERIOD, as -s bpf_prog has it
+costs_by_program()
+{
+	perfdata costs "$1" | awk -F '\t' '{ print ($1 == "N/A" ? $1 : $1 " " $2) "\t" $4 }' | sum_up
+}
+
+# ID<TAB>KEY=VALUE, ... in the order of keys, of those in $2 (ERE)
+sets_by_program()
+{
+	perfdata block "$1" | sort -t $'\t' -k 1,1n -k 4,4 | awk -F '\t' -v keys="^(${2:-.*})$" '
+		$4 ~ keys { set[$1] = set[$1] (set[$1] == "" ? "" : ", ") $4 "=" $5 }
+		END { for (id in set) print id "\t" set[id] }'
+}
+
+# SET<TAB>PERIOD, as -s bpf_metadata has it; the sets are from the block of file
+# $1, and may be those of another file $3. What is in the block without any of the keys
+# has none, what is not there is unknown.
+costs_by_set()
+{
+	sets_by_program "$1" "${2:-}" >"$TMP/sets"
+	perfdata block "$1" >"$TMP/block"
+	perfdata without "$1" | cut -f 1 | cat - <(cut -f 1 "$TMP/block") >"$TMP/looked-at"
+	perfdata costs "${3:-$1}" | awk -F '\t' '
+		FILENAME == ARGV[1] { set[$1] = $2; next }
+		FILENAME == ARGV[2] { none[$1]; next }
+		$1 == "N/A" { print $1 "\t" $4; next }
+		{ print ($1 in set ? set[$1] : $1 in none ? "(none)" : "(unknown)") "\t" $4 }' \
+		"$TMP/sets" "$TMP/looked-at" - | sum_up
+}
+
+# A row of its own for each of the held programs with these indices
+want_programs()
+{
+	local index id
+
+	for index; do
+		id=$(sed -n "$((index + 1))p" "$TMP/ids")
+		grep "^$id busy"$'\t' "$TMP/want" || fail "no sample in program $id"
+	done
+}
+
+test_programs_cost_what_their_samples_sum_up_to()
+{
+	recorded
+	cp "$TMP/costs" "$TMP/want"
+	want_programs 0 1 2 3
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "cost by program" "$TMP/want" "$TMP/got"
+}
+
+test_programs_cost_what_their_functions_cost()
+{
+	recorded
+	cp "$TMP/costs" "$TMP/want"
+	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/all" >"$TMP/functions"
+	awk -F '\t' '{ sub(/[|].*/, "", $1); print $1 "\t" $2 }' "$TMP/functions" | sum_up >"$TMP/got"
+	same "cost by program and function" "$TMP/want" "$TMP/got"
+	# And each function alone, the main one and the others
+	perfdata costs "$TMP/all" | awk -F '\t' '$1 != "N/A" { print $1 " " $2 "|[k] " $3 "\t" $4 }' |
+		sort >"$TMP/want"
+	(($(wc -l <"$TMP/want") >= 10)) || fail "samples in too few functions: $(cat "$TMP/want")"
+	grep -v "^$NOT_BPF" "$TMP/functions" >"$TMP/got"
+	same "cost by function" "$TMP/want" "$TMP/got"
+	# -s sym knows no programs, but has the same functions in all.
+	rows -s sym -F period,sym -i "$TMP/all" | awk -F '\t' -v bpf="$FUNCTION" \
+		'$1 ~ bpf { print "all\t" $2 }' | sum_up >"$TMP/got"
+	awk -F '\t' '!/^N/ { print "all\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
+	same "cost of all functions" "$TMP/want" "$TMP/got"
+}
+
+# What perf script prints of each sample, by another path of perf
+test_all_programs_cost_what_perf_script_shows()
+{
+	recorded
+	"$PBM_PERF" script -F period,ip,sym -G -i "$TMP/all" |
+		awk -v bpf="^$FUNCTION" '{ print ($3 ~ bpf ? "BPF" : "N/A") "\t" $1 }' | sum_up >"$TMP/got"
+	awk -F '\t' '{ print ($1 == "N/A" ? $1 : "BPF") "\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
+	same "cost in perf script" "$TMP/want" "$TMP/got"
+}
+
+test_programs_with_equal_sets_fold_together()
+{
+	recorded
+	costs_by_set "$TMP/all" >"$TMP/want"
+	# Programs of others may have sets, too.
+	cut -f 1 "$TMP/want" | grep -x -e '(none)' -e "$NOT_BPF" -e 'owner="tests", version=.*' | sort >"$TMP/names"
+	printf '%s\n' '(none)' "$NOT_BPF" 'owner="tests", version="1.0"' 'owner="tests", version="2.0"' |
+		sort >"$TMP/want-names"
+	same "sets" "$TMP/want-names" "$TMP/names"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/all" >"$TMP/got"
+	same "cost by set" "$TMP/want" "$TMP/got"
+}
+
+test_keys_choose_what_counts_and_shows()
+{
+	native_only "it reads the file of another test"
+	recorded
+	costs_by_set "$TMP/all" owner >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner -i "$TMP/all" >"$TMP/got"
+	same "cost by owner" "$TMP/want" "$TMP/got"
+	grep -q '^owner="tests"'$'\t' "$TMP/got" || fail "no row for the owner"
+
+	costs_by_set "$TMP/all" version >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys=version -i "$TMP/all" >"$TMP/got"
+	same "cost by version" "$TMP/want" "$TMP/got"
+
+	costs_by_set "$TMP/all" >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
+	same "cost by version and owner" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner --no-bpf-metadata-keys \
+		-i "$TMP/all" >"$TMP/got"
+	same "cost by all keys" "$TMP/want" "$TMP/got"
+}
+
+# At most twenty, in order
+known_keys()
+{
+	perfdata block "$1" | cut -f 4 | sort -u >"$TMP/keys"
+	awk 'NR > 1 && NR <= 20 { printf ", " } NR <= 20 { printf "%s", $0 }
+		END { if (NR > 20) printf " and %d more", NR - 20; print "" }' "$TMP/keys"
+}
+
+test_unknown_keys_are_warned_of()
+{
+	native_only "it reads the file of another test"
+	recorded
+	costs_by_set "$TMP/all" owner >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key \
+		-i "$TMP/all" 2>"$TMP/warning" >"$TMP/got"
+	same "cost by owner" "$TMP/want" "$TMP/got"
+	grep -v -e '^Warning:$' -e '^$' "$TMP/warning" >"$TMP/got" || true
+	printf "No BPF program has metadata with the key 'no_such_key'. Known keys: %s\n" \
+		"$(known_keys "$TMP/all")" >"$TMP/want"
+	same "warning" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" \
+		2>"$TMP/warning" >"$TMP/got"
+	[[ ! -s $TMP/warning ]] || fail "a warning of known keys: $(cat "$TMP/warning")"
+}
+
+test_combine_with_other_keys()
+{
+	local keys
+
+	native_only "it reads the file of another test"
+	recorded
+	for keys in bpf_metadata,sym comm,bpf_metadata dso,bpf_metadata,bpf_prog; do
+		costs_by_set "$TMP/all" >"$TMP/want"
+		rows -s "$keys" -F "period,bpf_metadata,${keys/bpf_metadata/comm}" -i "$TMP/all" |
+			sed 's/|.*\t/\t/' | sum_up >"$TMP/got"
+		same "cost by set with -s $keys" "$TMP/want" "$TMP/got"
+	done
+}
+
+# The first column is the overhead: in percent, of two digits.
+percentages()
+{
+	awk -F '\t' '{ key[NR] = $1; cost[NR] = $2; sum += $2 }
+		END { for (i = 1; i <= NR; i++) printf "%s\t%.2f%%\n", key[i], 100 * cost[i] / sum }' | sort
+}
+
+test_overhead_is_the_share_of_all_samples()
+{
+	native_only "it reads the file of another test"
+	recorded
+	percentages <"$TMP/costs" >"$TMP/want"
+	rows -s bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "overhead by program" "$TMP/want" "$TMP/got"
+}
+
+# A key that is among the fields only sorts as well.
+test_fields_fold_without_sort()
+{
+	native_only "it reads the file of another test"
+	recorded
+	cp "$TMP/costs" "$TMP/want"
+	rows -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "cost by program" "$TMP/want" "$TMP/got"
+	costs_by_set "$TMP/all" >"$TMP/want"
+	rows -F period,bpf_metadata -i "$TMP/all" >"$TMP/got"
+	same "cost by set" "$TMP/want" "$TMP/got"
+}
+
+test_hierarchy_has_the_sums_on_top()
+{
+	native_only "it reads the file of another test"
+	recorded
+	costs_by_set "$TMP/all" | percentages >"$TMP/want"
+	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
+	# A level is indented by three more blanks.
+	sed -n 's/^ \{1,5\}\([0-9.]*%\)  *\([^ ].*[^ ]\) *$/\2\t\1/p' "$TMP/report" | sort >"$TMP/got"
+	same "first level" "$TMP/want" "$TMP/got"
+	grep -E -q '^ {6,8}[0-9.]+% +[0-9]+ busy *$' "$TMP/report" || fail "no second level: $(cat "$TMP/report")"
+	grep -E -q '^ {9,11}[0-9.]+% +\[k\] bpf_prog_[0-9a-f]*_divide *$' "$TMP/report" ||
+		fail "no third level: $(cat "$TMP/report")"
+}
+
+# The samples with a function of a BPF program anywhere in the chain count for it.
+test_children_are_counted_by_callchains()
+{
+	native_only "it reads the file of another test"
+	recorded
+	"$PBM_PERF" script -F period,ip,sym -i "$TMP/all" >"$TMP/chains"
+	awk -v bpf="^$FUNCTION" 'function end() { if (has) sum += period; has = 0 }
+		NF == 1 { end(); period = $1; next }
+		$2 ~ bpf { has = 1 }
+		END { end(); printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/part"
+	# With a key that nobody has, all programs are one.
+	"$PBM_PERF" report --stdio --children -g none -t '|' --bpf-metadata-keys no_such_key \
+		-s bpf_metadata -F overhead_children,period,bpf_metadata -i "$TMP/all" >"$TMP/report" 2>"$TMP/warning"
+	awk 'NF == 1 { sum += $1 } END { printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/total"
+	awk -v part="$(cat "$TMP/part")" -v total="$(cat "$TMP/total")" \
+		'BEGIN { printf "%.2f%%\n", 100 * part / total }' >"$TMP/want"
+	awk -F ' *[|] *' '$3 ~ /^\(none\)/ { sub(/^ */, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	same "children" "$TMP/want" "$TMP/got"
+}
+
+test_callchains_are_shown_below_the_programs()
+{
+	local key
+
+	native_only "it reads the file of another test"
+	recorded
+	for key in bpf_prog bpf_metadata sym,bpf_metadata; do
+		report -s "$key" -i "$TMP/all" | sed -n '/^ *[0-9.]*%/p' | sort >"$TMP/want"
+		"$PBM_PERF" report --stdio --no-children -g caller -s "$key" -i "$TMP/all" >"$TMP/report"
+		sed -n '/^  \{0,4\}[0-9.]*%/p' "$TMP/report" | sort >"$TMP/got"
+		same "rows with callchains by $key" "$TMP/want" "$TMP/got"
+		grep -q 'bpf_test_run' "$TMP/report" || fail "no callchain by $key: $(head -n 40 "$TMP/report")"
+	done
+}
+
+test_tui_shows_the_rows()
+{
+	local row
+
+	native_only "it reads the file of another test"
+	recorded
+	report -s bpf_prog -i "$TMP/all" | sed -n 's/ *$//; s/^ *\([0-9]*[.][0-9]*%\)  *\(.*\)/\1 +\2/p' >"$TMP/rows"
+	[[ -s $TMP/rows ]] || fail "no row"
+	open_terminal "$PBM_PERF" report --tui --no-children -g none -s bpf_prog -i "$TMP/all"
+	while read -r row; do
+		await "row '$row' in the TUI" terminal_shows "^ *$row( |\$)"
+	done <"$TMP/rows"
+}
+
+# Each of these files in $TMP has the rows of want-prog and want-set.
+want_rows()
+{
+	local file
+
+	for file; do
+		rows -s bpf_prog -F period,bpf_prog -i "$TMP/$file" >"$TMP/got"
+		same "programs in $file" "$TMP/want-prog" "$TMP/got"
+		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
+		same "sets in $file" "$TMP/want-set" "$TMP/got"
+	done
+}
+
+# Those of the sets that only the tests have
+rows_of_tests()
+{
+	grep '^owner="tests", '
+}
+
+# Of any writer: with records, with the block, with both, or a pipe.
+test_files_of_any_writer_read_the_same()
+{
+	hold busy_v2 lazy plain
+	spend 0 20000 1 40000 2 20000
+	record "$TMP/both"
+	record - >"$TMP/writer-pipe"
+	perfdata strip "$TMP/both" "$TMP/writer-block"
+	perfdata strip-block "$TMP/both" "$TMP/writer-records"
+	costs_by_program "$TMP/both" >"$TMP/want-prog"
+	costs_by_set "$TMP/both" >"$TMP/want-set"
+	(($(grep -c -e '^(none)' -e '^owner="tests", ' "$TMP/want-set") == 3)) || fail "a program has no sample"
+	want_rows both writer-block
+	# Nobody says of a program without records that it was looked at.
+	sed 's/^(none)/(unknown)/' "$TMP/want-set" | sum_up >"$TMP/want-records"
+	mv "$TMP/want-records" "$TMP/want-set"
+	want_rows writer-records
+
+	# A pipe is a recording of its own, of programs with the same ids and sets. Nothing
+	# tells the sets of other programs that run only then.
+	costs_by_program "$TMP/writer-pipe" >"$TMP/want"
+	rows -s bpf_prog -F period,bpf_prog -i - <"$TMP/writer-pipe" >"$TMP/got"
+	same "programs in a pipe" "$TMP/want" "$TMP/got"
+	costs_by_set "$TMP/both" "" "$TMP/writer-pipe" | rows_of_tests >"$TMP/want"
+	(($(wc -l <"$TMP/want") == 2)) || fail "not two versions in the pipe: $(cat "$TMP/want")"
+	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/writer-pipe" | rows_of_tests >"$TMP/got"
+	same "sets in a pipe" "$TMP/want" "$TMP/got"
+}
+
+# Four programs of one name, of which three have sets: the names in the records don't
+# tell whose they are, the ids in the block do.
+test_what_records_do_not_tell_is_ambiguous()
+{
+	native_only "it reads the file of another test"
+	recorded
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
+	same "programs without the block" "$TMP/costs" "$TMP/got"
+	sed 's/^[0-9]* busy\t/(ambiguous)\t/; s/^[0-9].*\t/(unknown)\t/' "$TMP/costs" | sum_up >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/got"
+	same "sets without the block" "$TMP/want" "$TMP/got"
+	costs_by_set "$TMP/all" >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/block-only" >"$TMP/got"
+	same "sets of the block" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/pipe" >"$TMP/got"
+	costs_by_set "$TMP/all" '' "$TMP/pipe" >"$TMP/want"
+	same "sets of the pipe" "$TMP/want" "$TMP/got"
+}
+
+# A file that is made up; what changes "file" is read from standard input.
+made_up()
+{
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File()'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+}
+
+# Without the other builds there is one program of the name, and it need not be the
+# one that had the set: but as many sets as programs, and all equal, is enough.
+test_names_decide_only_what_they_can()
+{
+	made_up <<-'END'
+		# Two programs of one name, and a set.
+		twin = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
+		perfgen.BETA = twin
+		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(twin)]
+		file.block = b""
+		file.with_records = False
+		file.odd = file.metadata(perfgen.ALPHA)
+	END
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf '(ambiguous)\t4\n' >"$TMP/want"
+	same "one set for two programs" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
+	[[ -z $(perfdata pieces "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
+	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
+	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON does not say so"
+
+	# There may be more programs where perf inject does not look.
+	sed 's/^file.write/file.odd += file.record(81, bytes(8))\n&/; s/^perfgen.BETA =.*//' "$TMP/made-up.py" \
+		>"$TMP/compressed.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/compressed.py" "$TMP/compressed"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/compressed.header" 2>"$TMP/messages"
+	grep -q 'WARNING: lost the metadata of all BPF .*compressed' "$TMP/messages" || fail "no warning"
+	[[ -z $(perfdata pieces "$TMP/compressed.header") ]] || fail "perf inject stores what it guessed"
+
+	sed -i 's/file.odd = .*/& * 2/' "$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf 'answer=42, version="1.2.3"\t4\n' >"$TMP/want"
+	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	if grep 'WARNING: lost' "$TMP/messages"; then
+		fail "nothing is lost"
+	fi
+}
+
+# The set may be that of a program whose BPF_EVENT was lost: before those of another
+# program that loads, or after all of them.
+test_names_of_lost_programs_decide_nothing()
+{
+	local where
+
+	printf '%s\t2\n' '(ambiguous)' 'answer=42, version="1.2.3"' >"$TMP/want"
+	for where in first odd; do
+		made_up <<-END
+			file.block = b""
+			file.$where = file.ksymbol((11, *perfgen.BETA[1:3], perfgen.BETA[3] + 4096, []))
+		END
+		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+		same "sets with a lost program, $where" "$TMP/want" "$TMP/got"
+	done
+}
+
+# A program that is interpreted has the address of a function of the kernel.
+test_a_program_without_an_image_is_not_the_kernel()
+{
+	made_up <<-'END'
+		text = b"[kernel.kallsyms]_text\0\0"
+		addr = 0xffffffff81000000
+		file.first = file.record(1, file.u32(0xffffffff, 0) + file.u64(addr, 1 << 24, addr) +
+		                         text + file.sample_id(), perfgen.KERNEL)
+		file.first += file.sample(addr + 16)
+		inter = (11, "0123456789abcdef", "gamma", addr + 4096, [])
+		file.infos.append(file.prog_info(inter))
+		file.nr_infos = 3
+		file.odd = file.bpf_event(inter) + file.sample(addr + 32)
+	END
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	printf '%s\t2\n' '7 alpha' '9 beta' N/A >"$TMP/want"
+	same "cost by program" "$TMP/want" "$TMP/got"
+}
+
+# With $1, the rows of the file that is made up have these children.
+want_children()
+{
+	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
+		-F "overhead_children,overhead,$1" -i "$TMP/made-up" >"$TMP/report"
+	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	printf '%s\n' "${@:2}" >"$TMP/want"
+	same "children by $1" "$TMP/want" "$TMP/got"
+}
+
+# Programs with the same set are one row: in a call chain of two they count once.
+test_children_of_a_row_count_each_sample_once()
+{
+	local sets
+
+	for sets in 'perfgen.ALPHA[4]' '[]'; do
+		made_up <<-END
+			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
+			file.block = file.make_block(progs=[(7, 0, 0), (9, 0, 1)], sets=[$sets])
+		END
+		want_children bpf_metadata 100.00%
+	done
+	# One row for each of the programs, which all samples have in their chains
+	want_children bpf_prog 100.00% 100.00%
+}
+
+# Where sets are known in the end only, --children is left out, and perf says so.
+test_children_without_the_block_are_left_out()
+{
+	made_up <<-'END'
+		file.chain = [perfgen.BETA[3] + 16]
+		file.block = b""
+	END
+	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/report" \
+		2>"$TMP/messages"
+	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
+	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
+	if grep -q -e '100.00%' "$TMP/report"; then
+		fail "more than their own samples: $(cat "$TMP/report")"
+	fi
+}
+
+# Nobody looked: that is not the same as no metadata.
+test_what_nobody_looked_for_is_unknown()
+{
+	local file
+
+	hold busy_v1 plain
+	spend 0 20000 1 20000
+	record "$TMP/unread" --bpf-metadata=none
+	record - --bpf-metadata=none >"$TMP/unread-pipe"
+	for file in unread unread-pipe; do
+		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
+		awk -F '\t' '$1 != "N/A" { print $1 }' "$TMP/got" >"$TMP/names"
+		echo '(unknown)' >"$TMP/want"
+		same "sets of $file" "$TMP/want" "$TMP/names"
+	done
+}
+
+# In instructions, of which there are as many each time. For bpf_prog it was 2.3 times.
+# Rows of one set are collected in the end, as are those of one comm.
+test_the_keys_take_as_long_as_those_of_base()
+{
+	local pair cost base
+
+	native_only "it counts instructions of perf in user space"
+	command -v valgrind >/dev/null || skip "valgrind is no program"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind runs no perf with AddressSanitizer"
+	made_up <<-'END'
+		file.nr_samples = 10000
+	END
+	for pair in bpf_prog:dso bpf_metadata:comm; do
+		base=$(instructions_of report --stdio -s "${pair#*:},time" --time-quantum 1ns -i "$TMP/made-up")
+		cost=$(instructions_of report --stdio -s "${pair%:*},time" --time-quantum 1ns -i "$TMP/made-up")
+		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "next to no rows"
+		echo "-s ${pair%:*} takes $((100 * cost / base)) % of the instructions of -s ${pair#*:}"
+		((10 * cost <= 11 * base)) || fail "that is too much"
+	done
+}
+
+# Of a perf command, in user space
+instructions_of()
+{
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
+		"$PBM_PERF" "$@" >"$TMP/out" 2>"$TMP/err" || fail "$*: $(tail -n 5 "$TMP/err")"
+	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
+}
+
+test_files_of_a_peer()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	hold busy_v2 lazy
+	spend 0 20000 1 40000
+	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
+	perfdata types "$TMP/peer" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
+	record "$TMP/ours" --bpf-metadata=header
+	costs_by_program "$TMP/peer" >"$TMP/want"
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/peer" >"$TMP/got"
+	same "programs" "$TMP/want" "$TMP/got"
+	costs_by_set "$TMP/ours" "" "$TMP/peer" | sed 's/^(none)/(unknown)/' | sum_up |
+		rows_of_tests >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/peer" | rows_of_tests >"$TMP/got"
+	same "sets" "$TMP/want" "$TMP/got"
+}
+
+# The same name and tag, another id: maybe at the same address.
+test_reloaded_programs_are_told_apart()
+{
+	start_recording "$TMP/reloaded" -a -F 4000
+	hold busy_v1
+	spend 0 20000
+	"${WORKLOAD[@]}"
+	release
+	hold busy_v2
+	spend 0 40000
+	"${WORKLOAD[@]}"
+	stop_recording
+	costs_by_program "$TMP/reloaded" >"$TMP/want-prog"
+	costs_by_set "$TMP/reloaded" >"$TMP/want-set"
+	grep -q 'version="1.0"' "$TMP/want-set"
+	grep -q 'version="2.0"' "$TMP/want-set"
+	perfdata strip "$TMP/reloaded" "$TMP/reloaded-block"
+	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
+	want_rows reloaded reloaded-block
+	# There are two programs of the name in the records.
+	sed 's/^owner="tests", version="[12].0"/(ambiguous)/; s/^(none)/(unknown)/' "$TMP/want-set" |
+		sum_up >"$TMP/want-records"
+	mv "$TMP/want-records" "$TMP/want-set"
+	want_rows reloaded-records
+}
+
+test_dispatchers_belong_to_no_program()
+{
+	hold dispatched
+	spend 0 20000000
+	record "$TMP/data"
+	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/data" >"$TMP/rows"
+	grep -e bpf_dispatcher_ "$TMP/rows" || fail "no sample in a dispatcher"
+	if grep -e bpf_dispatcher_ "$TMP/rows" | grep -v "^$NOT_BPF|"; then
+		fail "a dispatcher has a program"
+	fi
+	grep -e "^${HELD_IDS[0]} dispatched|.* bpf_prog_.*_dispatched" "$TMP/rows" ||
+		fail "no sample in the program"
+}
+
+# One program in two builds, recorded one after the other
+recorded_versions()
+{
+	[[ ! -e $TMP/new ]] || return 0
+	hold busy_v1
+	spend 0 30000
+	record "$TMP/old"
+	release
+	hold busy_v2
+	spend 0 60000
+	record "$TMP/new.part"
+	mv "$TMP/new.part" "$TMP/new"
+}
+
+# KEY<TAB>PERIOD lines of two files as one: KEY<TAB>OLD<TAB>NEW, 0 if there is none
+join_costs()
+{
+	join -t $'\t' -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$1" "$2" | sort
+}
+
+# The same from perf diff, of the event that has samples
+diff_rows()
+{
+	"$PBM_PERF" diff --period -t '|' "$@" "$TMP/old" "$TMP/new" >"$TMP/diff-report"
+	awk -F ' *[|] *' '/^#/ || NF < 5 { next } { sub(/ +$/, ""); printf "%s\t%.0f\t%.0f\n", $5, $2, $4 }' "$TMP/diff-report" | sort
+}
+
+test_diff_compares_versions()
+{
+	recorded_versions
+	costs_by_set "$TMP/old" >"$TMP/old-costs"
+	costs_by_set "$TMP/new" >"$TMP/new-costs"
+	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
+	grep -E $'^owner="tests", version="1.0"\t[1-9][0-9]*\t0$' "$TMP/want"
+	grep -E $'^owner="tests", version="2.0"\t0\t[1-9][0-9]*$' "$TMP/want"
+	diff_rows -s bpf_metadata >"$TMP/got"
+	same "cost by version" "$TMP/want" "$TMP/got"
+
+	costs_by_set "$TMP/old" owner >"$TMP/old-costs"
+	costs_by_set "$TMP/new" owner >"$TMP/new-costs"
+	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
+	diff_rows -s bpf_metadata --bpf-metadata-keys owner >"$TMP/got"
+	same "cost by owner" "$TMP/want" "$TMP/got"
+}
+
+# By name, as the ids of two recordings have nothing in common
+test_diff_compares_programs()
+{
+	native_only "it reads the file of another test"
+	recorded_versions
+	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
+	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
+	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
+	grep -E $'^busy\t[1-9][0-9]*\t[1-9]' "$TMP/want"
+	diff_rows -s bpf_prog >"$TMP/got"
+	same "cost by program" "$TMP/want" "$TMP/got"
+}
+
+# Two programs of one name in the same file; and the block where a perf that does not
+# know it has left it.
+test_diff_tells_programs_of_one_name_apart()
+{
+	made_up <<-'END'
+		perfgen.BETA = (*perfgen.BETA[:2], "alpha", *perfgen.BETA[3:])
+		file.infos[1] = file.prog_info(perfgen.BETA)
+		file.block = b""
+	END
+	diff_sets 'the names of records'
+	made_up <<-'END'
+		file.with_records = False
+		file.odd = file.block_events()
+		file.block = b""
+	END
+	diff_sets 'a block among the events'
+}
+
+diff_sets()
+{
+	"$PBM_PERF" diff -s bpf_metadata "$TMP/made-up" "$TMP/made-up" >"$TMP/diff-report"
+	grep -v '^#' "$TMP/diff-report" | grep -o '[a-z(].*' | sed 's/ *$//' | sort >"$TMP/got"
+	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
+	same "sets by $1" "$TMP/want" "$TMP/got"
+}
+
+# Why versions are to be compared: to all else they look the same.
+test_symbols_do_not_tell_versions()
+{
+	local file
+
+	native_only "it reads the file of another test"
+	recorded_versions
+	for file in old new; do
+		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"
+	done
+	(($(wc -l <"$TMP/old-symbols") == 3)) || fail "not three functions: $(cat "$TMP/old-symbols")"
+	same "symbols of two versions" "$TMP/old-symbols" "$TMP/new-symbols"
+}
+
+start_top()
+{
+	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
+	# Both ends open: perf top reads keys, and there never is one.
+	exec {TOP_KEYS}<>"$TMP/top-keys"
+	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	TOP_PID=$!
+}
+
+stop_top()
+{
+	local status=0
+
+	[[ -n $TOP_PID ]] || return 0
+	kill -INT "$TOP_PID" || :
+	wait "$TOP_PID" || status=$?
+	TOP_PID=
+	head -n 40 "$TMP/top"
+	((status == 0)) || fail "perf top ends with status $status"
+}
+
+test_top_shows_programs_and_sets()
+{
+	hold busy_v1
+	spend 0 100000
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock
+	trap 'release; stop_top' EXIT
+	await "the program in perf top" load_and_look "%  ${HELD_IDS[0]} busy  *owner=\"tests\", version=\"1.0\""
+	stop_top
+}
+
+# It is gone when perf top comes to print it.
+test_top_shows_a_program_that_was_loaded_for_a_moment()
+{
+	local id
+
+	# No more samples than perf top can take where the machine is emulated
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
+	trap 'stop_top; release' EXIT
+	await "perf top" grep -q PerfTop "$TMP/top"
+	hold busy_v1
+	spend 0 1000000
+	"${WORKLOAD[@]}"
+	id=${HELD_IDS[0]}
+	release
+	await "the program in perf top" grep -E -q "%  $id busy  *owner=\"tests\", version=\"1.0\"" "$TMP/top"
+}
+
+load_and_look()
+{
+	"${WORKLOAD[@]}"
+	grep -E -q -e "$1" "$TMP/top"
+}
+
+run_tests \
+	test_programs_cost_what_their_samples_sum_up_to \
+	test_programs_cost_what_their_functions_cost \
+	test_all_programs_cost_what_perf_script_shows \
+	test_programs_with_equal_sets_fold_together \
+	test_keys_choose_what_counts_and_shows \
+	test_unknown_keys_are_warned_of \
+	test_combine_with_other_keys \
+	test_overhead_is_the_share_of_all_samples \
+	test_fields_fold_without_sort \
+	test_hierarchy_has_the_sums_on_top \
+	test_children_are_counted_by_callchains \
+	test_callchains_are_shown_below_the_programs \
+	test_tui_shows_the_rows \
+	test_files_of_any_writer_read_the_same \
+	test_what_records_do_not_tell_is_ambiguous \
+	test_names_decide_only_what_they_can \
+	test_names_of_lost_programs_decide_nothing \
+	test_a_program_without_an_image_is_not_the_kernel \
+	test_children_of_a_row_count_each_sample_once \
+	test_children_without_the_block_are_left_out \
+	test_what_nobody_looked_for_is_unknown \
+	test_the_keys_take_as_long_as_those_of_base \
+	test_files_of_a_peer \
+	test_reloaded_programs_are_told_apart \
+	test_dispatchers_belong_to_no_program \
+	test_diff_compares_versions \
+	test_diff_compares_programs \
+	test_diff_tells_programs_of_one_name_apart \
+	test_symbols_do_not_tell_versions \
+	test_top_shows_programs_and_sets \
+	test_top_shows_a_program_that_was_loaded_for_a_moment

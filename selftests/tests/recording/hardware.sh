@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Hardware events: their overflow interrupts sample, and the metadata is there as
+# with software events.
+#
+# PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# The processor may have a PMU that lacks this event.
+need_event()
+{
+	local count
+
+	count=$("$PBM_PERF" stat -x , -e "$1" -- "${WORKLOAD[@]}" 2>&1 | grep ",$1" | cut -d , -f 1)
+	[[ ! $count =~ ^[1-9][0-9]*$ ]] || return 0
+	[[ ${PBM_NEED_PMU:-} != 1 ]] || fail "$1: $count, and this machine should have a PMU"
+	skip "no PMU that counts $1"
+}
+
+# As often as the event's count says: $1 every 100000, on all CPUs
+check_samples()
+{
+	local samples
+
+	need_event "$1"
+	hold simple
+	"$PBM_PERF" record -N -q -a -e "$1" -c 100000 -o "$TMP/data" -- "${WORKLOAD[@]}"
+	perfdata check "$TMP/data"
+	show "$TMP/data"
+	values entries "$TMP/data.script" "$(symbol_of 0)" | sort >"$TMP/got"
+	printf 'answer\t42\nversion\t"1.2.3"\n' >"$TMP/want"
+	same "metadata" "$TMP/want" "$TMP/got"
+	samples=$(perfdata types "$TMP/data" | grep -c -x 9)
+	echo "$samples samples"
+	((samples >= 10)) || fail "too few samples"
+}
+
+# The recording goes to another machine, with what is read from it here.
+keep_recording()
+{
+	"$PBM_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period -i "$TMP/data" >"$TMP/text"
+	cp "$TMP/data" "$PBM_KEEP/hardware.data"
+	cp "$TMP/text" "$PBM_KEEP/hardware.text"
+}
+
+test_samples_of_cycles()
+{
+	check_samples cycles
+	[[ -z ${PBM_KEEP:-} ]] || keep_recording
+}
+
+test_samples_of_instructions()
+{
+	check_samples instructions
+}
+
+run_tests \
+	test_samples_of_cycles \
+	test_samples_of_instructions

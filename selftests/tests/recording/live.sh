@@ -1,0 +1,474 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Programs that load, unload or get their maps while perf records: each has its
+# set, with the right number, under the name of its KSYMBOL record.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# As text: for files that perfdata.py does not read.
+check_shown()
+{
+	show "$1"
+	check_churn "$TMP/list" "$1.script"
+}
+
+test_program_that_loads_and_stays()
+{
+	start_recording "$TMP/data" -a
+	start_churn -s 3
+	await_churn ready
+	churn -f 4 -n 1 -l 150
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+	perfdata check "$TMP/data"
+}
+
+test_program_that_loads_just_before_the_end()
+{
+	start_recording "$TMP/data" -a
+	start_churn -s 3
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_program_that_is_unloaded_after_100_ms()
+{
+	start_recording "$TMP/data" -a
+	churn -n 6 -t 60
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+	perfdata check "$TMP/data"
+}
+
+test_program_that_is_unloaded_long_before_the_end()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3
+	churn -n 100 -f 4 -t 500 -l 1 -p 2
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_program_of_a_recorded_process()
+{
+	start_churn -w -n 3
+	await_churn waiting
+	start_recording "$TMP/data" -p "$HOLDER_PID"
+	tell_churn
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_program_of_the_workload()
+{
+	"$PBM_PERF" record -N -e cpu-clock -F 97 -o "$TMP/data" -- \
+		"$OUTPUT/churn" -n 6 -p 2 -l 100,150 </dev/null >"$TMP/list" 2>"$TMP/perf.err"
+	check_messages "$TMP/perf.err"
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_program_that_loads_while_a_pipe_is_written()
+{
+	start_recording - -a
+	churn -n 3
+	start_churn -s 3 -f 4
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/stdout"
+	perfdata check "$TMP/stdout"
+}
+
+test_program_that_refers_to_its_map_at_load()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3 -b load
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_map_that_is_bound_30_ms_after_the_load()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3 -b 30
+	start_churn -s 3 -f 4 -b 30
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_second_map_that_is_bound_after_the_first_was_read()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3 -m 40
+	start_churn -s 3 -f 4 -m 300
+	await_churn ready
+	stop_recording
+	check_churn --more "$TMP/list" "$TMP/data"
+}
+
+# On a busy machine the loader can be interrupted for so long.
+test_map_that_is_bound_300_ms_after_the_load()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3 -b 300 -l $((1500 / SCALE))
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+# Later than perf looks again while it records: it does so once more at the end.
+test_map_that_is_bound_after_the_last_retry()
+{
+	start_recording "$TMP/data" -a
+	start_churn -s 3 -b 1500
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+# So long after the load that perf has read the program when it starts
+test_map_that_is_bound_while_recording_starts()
+{
+	start_churn -s 3 -f 4 -b 800
+	start_recording "$TMP/data" -a
+	await_churn ready
+	stop_recording
+	check_churn --starting "$TMP/list" "$TMP/data"
+}
+
+# Both threads of perf see them: they are there, and they load. Such a program has
+# two KSYMBOL records. If it loads before the sideband thread starts, perf can't
+# tell that the kernel has written one.
+test_programs_that_load_while_recording_starts()
+{
+	local churn begin
+
+	for _ in 1 2; do
+		"$OUTPUT/churn" -n $((400 / SCALE)) -t 1000 -l $((500 + 1000 / SCALE)) </dev/null >"$TMP/all" &
+		churn=$!
+		begin=$(cut -d ' ' -f 1 /proc/uptime)
+		start_recording "$TMP/data" -a
+		wait "$churn"
+		stop_recording
+		# Those that were there before may be gone when perf is; the others live long enough.
+		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
+		check_churn --starting "$TMP/list" "$TMP/data"
+	done
+}
+
+# record_beside PERF FILE COMMAND...: the second recording, as long as the command
+record_beside()
+{
+	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
+		fail "$1 record: $(cat "$TMP/beside.err")"
+}
+
+# Kernels (to v6.18 at least) write what they tell of programs longer for the second one.
+test_programs_that_load_while_two_record()
+{
+	local file
+
+	start_recording "$TMP/data" -a
+	record_beside "$PBM_PERF" "$TMP/beside" "$OUTPUT/churn" -n 12 -p 2 -l 150
+	check_messages "$TMP/beside.err"
+	stop_recording
+	for file in data beside; do
+		check_churn "$TMP/list" "$TMP/$file"
+		perfdata check "$TMP/$file"
+		check_shown "$TMP/$file"
+		# churn has loaded them, and perf finds its name by the sample id.
+		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
+			"$TMP/$file.script" | sort -u >"$TMP/got"
+		perfdata ksymbols "$TMP/$file" |
+			sed -n 's/^bpf_prog_[0-9a-f]*_\(churn_.*\)/churn \1/p' | sort -u >"$TMP/want"
+		(($(wc -l <"$TMP/want") >= 12)) || fail "not all programs in $file: $(cat "$TMP/want")"
+		same "who loaded what in $file" "$TMP/want" "$TMP/got"
+	done
+}
+
+# It asks for build IDs, and the kernel (to v6.18 at least) then tells the other one, which
+# didn't, that it has them, too.
+test_newer_perf_that_records_at_the_same_time()
+{
+	local nr
+
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	start_recording "$TMP/data" -a
+	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	stop_recording
+	"$PBM_PERF" script --show-mmap-events -i "$TMP/data" >"$TMP/out"
+	nr=$(grep -c -e 'PERF_RECORD_MMAP2 .*/' "$TMP/out")
+	((nr > 0)) || fail "no map of a file is recorded"
+	if grep -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]*>\]: ' "$TMP/out"; then
+		fail "build IDs that nobody asked for"
+	fi
+	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
+	grep -q -e '^# Samples: [1-9]' "$TMP/out"
+	# Those of the other one are read.
+	"$PBM_PERF" script --show-mmap-events -i "$TMP/beside" >"$TMP/out"
+	grep -q -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]\{40\}>\]: ' "$TMP/out" || fail "no build ID of $PBM_PEER_PERF"
+}
+
+# Of a program that runs now, there are more than $2 lines that match $1.
+has_shown()
+{
+	perf_is_running
+	"$TMP/marker"
+	(($(grep -a -c -E "$1" "$TMP/watched" || true) > $2))
+}
+
+# watch_beside READY DONE COMMAND...: perf that shows what happens, beside such a one. It
+# listens when there is a line that matches READY, and has read what was before it when there
+# are more that match DONE.
+watch_beside()
+{
+	local status=0 ready=$1 done=$2
+
+	shift 2
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	cp /bin/true "$TMP/marker"
+	: >"$TMP/perf.err"
+	"$PBM_PERF" "$@" >"$TMP/watched" 2>&1 </dev/null &
+	PERF_PID=$!
+	await "output of perf $1" grep -a -q -E "$ready" "$TMP/watched"
+	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	await "what perf $1 has read" has_shown "$done" "$(($(grep -a -c -E "$done" "$TMP/watched" || true) + 3))"
+	kill -INT "$PERF_PID"
+	await "the end of perf $1" has_ended "$PERF_PID"
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	((status < 128 || status == 130)) || fail "perf $1 ends with status $status"
+	if grep -a -e 'assertion failed' "$TMP/watched"; then
+		fail "perf $1 prints that"
+	fi
+}
+
+test_perf_trace_beside_a_newer_perf()
+{
+	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	watch_beside ' ms\): .*fault ' ' marker/[0-9]+ ' trace -a -F all --no-syscalls
+}
+
+test_perf_top_beside_a_newer_perf()
+{
+	watch_beside PerfTop PerfTop top --stdio -e cpu-clock -d 1
+}
+
+test_compressed_file()
+{
+	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
+	start_recording "$TMP/data" -a -z
+	churn -n 3
+	stop_recording
+	check_shown "$TMP/data"
+}
+
+test_threads()
+{
+	start_recording "$TMP/data" -a --threads
+	churn -n 3
+	start_churn -s 3 -f 4
+	await_churn ready
+	stop_recording
+	check_shown "$TMP/data"
+}
+
+test_overwrite()
+{
+	start_recording "$TMP/data" -a --overwrite
+	churn -n 3
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+	perfdata check "$TMP/data"
+}
+
+test_tail_synthesize()
+{
+	start_churn -s 3
+	await_churn ready
+	start_recording "$TMP/data" -a --tail-synthesize
+	churn -n 3 -f 4
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+	perfdata check "$TMP/data"
+}
+
+test_events_that_are_enabled_later()
+{
+	launch_recording "$TMP/data" -a -D 500
+	await "events are disabled" grep -q -s -x 'Events disabled' "$TMP/perf.err"
+	churn -n 3
+	control ping
+	churn -n 3 -f 4
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+test_events_that_are_enabled_and_disabled_by_control()
+{
+	start_recording "$TMP/data" -a -D -1
+	churn -n 3
+	control enable
+	churn -n 3 -f 4
+	control disable
+	churn -n 3 -f 7
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+interrupt_recording()
+{
+	local status=0
+
+	kill -INT "$PERF_PID"
+	await "the end of perf record" has_ended "$PERF_PID"
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	check_messages "$TMP/perf.err"
+	((status == 0 || status == 130)) || fail "status $status"
+}
+
+test_end_by_signal()
+{
+	start_recording "$TMP/data" -a
+	churn -n 3
+	interrupt_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+slow_reads()
+{
+	(($(grep -c DELAYED "$TMP/strace" || true) >= $1))
+}
+
+# A recording whose side band thread takes longer for each bpf() call: $1 is what strace
+# injects. Its calls are in $TMP/strace; sets TRACER.
+start_slow_recording()
+{
+	local thread
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not there"
+	start_recording "$TMP/data" -a
+	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
+	: >"$TMP/strace"
+	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
+	TRACER=$!
+	await "strace" is_traced "$thread"
+}
+
+# A program each 50 ms, for longer than await() waits, and 100 ms for each call that
+# perf asks about it with.
+test_end_while_programs_load_faster_than_they_are_read()
+{
+	start_slow_recording delay_enter=100000
+	start_churn -n $((800 * SCALE)) -t $((40000 * SCALE)) -l 0
+	await "slow reads" slow_reads 3
+	interrupt_recording
+	kill "$HOLDER_PID" || fail "churn has ended"
+}
+
+knows_program()
+{
+	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
+}
+
+# The program has no map when perf reads it, may get one later, and is gone when perf looks
+# again. perf keeps the program open while it reads it; strace makes that slow.
+test_program_that_unloads_while_it_is_read_is_unknown()
+{
+	local symbol
+
+	start_slow_recording delay_exit=600000
+	hold busy
+	symbol=$(symbol_of 0)
+	await "the first look" knows_program "${HELD_IDS[0]}"
+	release
+	# The next look comes 20 ms after the last call of this one.
+	await "the next look" grep -q "{prog_id=${HELD_IDS[0]},.* = -1 ENOENT" "$TMP/strace"
+	kill "$TRACER"
+	wait "$TRACER" || :
+	stop_recording
+	has_ksymbol "$TMP/data" "$symbol"
+	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
+	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
+		fail "the file says that it has no metadata, which perf can't know"
+	fi
+}
+
+# The kernel takes its time to verify the filter.
+test_sample_filter()
+{
+	native_only "it takes a minute to verify the filter, and perf test does so"
+	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
+	start_recording "$TMP/data" -a --filter 'ip > 0'
+	churn -n 3
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+	perfdata check "$TMP/data"
+}
+
+test_off_cpu()
+{
+	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
+	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
+	start_recording "$TMP/data" -a --off-cpu
+	churn -n 3
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+# With kptr_restrict 2, bpf_prog_info has no addresses of functions.
+test_program_that_loads_while_addresses_are_hidden()
+{
+	local restrict
+
+	native_only "it changes kernel.kptr_restrict"
+	restrict=$(cat /proc/sys/kernel/kptr_restrict)
+	# shellcheck disable=SC2064 # with the value of now
+	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT
+	start_recording "$TMP/data" -a
+	echo 2 >/proc/sys/kernel/kptr_restrict
+	hold functions
+	stop_recording
+	perfdata block "$TMP/data" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
+}
+
+run_tests \
+	test_program_that_loads_and_stays \
+	test_program_that_loads_just_before_the_end \
+	test_program_that_is_unloaded_after_100_ms \
+	test_program_that_is_unloaded_long_before_the_end \
+	test_program_of_a_recorded_process \
+	test_program_of_the_workload \
+	test_program_that_loads_while_a_pipe_is_written \
+	test_program_that_refers_to_its_map_at_load \
+	test_program_that_loads_while_addresses_are_hidden \
+	test_map_that_is_bound_30_ms_after_the_load \
+	test_map_that_is_bound_300_ms_after_the_load \
+	test_map_that_is_bound_after_the_last_retry \
+	test_map_that_is_bound_while_recording_starts \
+	test_second_map_that_is_bound_after_the_first_was_read \
+	test_programs_that_load_while_recording_starts \
+	test_programs_that_load_while_two_record \
+	test_newer_perf_that_records_at_the_same_time \
+	test_perf_trace_beside_a_newer_perf \
+	test_perf_top_beside_a_newer_perf \
+	test_compressed_file \
+	test_threads \
+	test_overwrite \
+	test_tail_synthesize \
+	test_events_that_are_enabled_later \
+	test_events_that_are_enabled_and_disabled_by_control \
+	test_end_by_signal \
+	test_end_while_programs_load_faster_than_they_are_read \
+	test_program_that_unloads_while_it_is_read_is_unknown \
+	test_sample_filter \
+	test_off_cpu

@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What perf record does, with and without metadata, and that nobody who does
+# not ask for it sees a difference.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# The default output of the commands whose text other tools parse
+default_output()
+{
+	local perf=$1 file=$2
+
+	{
+		echo "== report" && "$perf" report --stdio -i "$file"
+		echo "== report --sort" && "$perf" report --stdio -s comm,dso,sym -i "$file"
+		echo "== script" && "$perf" script -i "$file"
+		echo "== script -F" && "$perf" script -F comm,ip,sym -i "$file"
+		echo "== evlist" && "$perf" evlist -v -i "$file"
+	} >"$TMP/output" 2>&1
+	# perf report ends with a tip that is drawn by lot.
+	sed '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/output"
+}
+
+# perf's version and the paths and figures of one run
+without_figures()
+{
+	sed -e "s|$TMP|TMP|g" -e 's/[0-9][0-9.]*/N/g' "$1"
+}
+
+test_no_bpf_event_writes_no_record()
+{
+	hold simple
+	record "$TMP/data" --no-bpf-event
+	want_no_records "$TMP/data"
+	show "$TMP/data"
+	grep -q ' cpu-clock' "$TMP/data.script" || fail "perf script shows no sample"
+	values programs "$TMP/data.script" >"$TMP/programs"
+	[[ ! -s $TMP/programs ]] || fail "perf script shows records of $(cat "$TMP/programs")"
+}
+
+# $1 records with the name of held program $2
+expect_records_of()
+{
+	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
+	(($(grep -c -x -e "$(symbol_of "$2")" "$TMP/names" || true) == $1)) ||
+		fail "not $1 records of ${HELD_NAMES[$2]}: $(sort "$TMP/names" | uniq -c)"
+}
+
+test_equal_sets_under_one_name_are_written_once()
+{
+	hold -n 10 simple keys_1000
+	record "$TMP/data"
+	expect_records_of 1 0
+	# One set in several records, of 202 or 203 entries
+	expect_records_of 5 10
+	perfdata check "$TMP/data"
+}
+
+test_different_sets_under_one_name_are_all_written()
+{
+	hold_command "$OUTPUT/hold" -d -n 10 bench_1_1_4_0.bpf.o
+	record "$TMP/data"
+	expect_records_of 10 0
+}
+
+test_sample_filter_of_perf_carries_perf_version()
+{
+	local program version
+
+	native_only "it takes a minute to verify the filter, and perf test does so"
+	"$PBM_PERF" check -q feature bpf_skeletons ||
+		skip "this perf is built without BPF skeletons"
+	"$PBM_PERF" record -N -q -e task-clock --filter 'ip > 0' -o "$TMP/data" -- "${WORKLOAD[@]}"
+	show "$TMP/data"
+	version=$("$PBM_PERF" version)
+	printf 'perf_version\t"%s"\n' "${version#perf version }" >"$TMP/want"
+	program=$(values programs "$TMP/data.script" | grep -e '_perf_sample_filter$' | sort -u)
+	echo "program: $program"
+	values entries "$TMP/data.script" "$program" >"$TMP/got"
+	same "the filter's set" "$TMP/want" "$TMP/got"
+}
+
+# The records are the only difference between a file and its stripped copy.
+test_records_do_not_change_default_output()
+{
+	hold simple keys_203 functions
+	record "$TMP/data"
+	perfdata check "$TMP/data"
+	perfdata strip "$TMP/data" "$TMP/stripped"
+	want_no_records "$TMP/stripped"
+	mkdir "$TMP/with" "$TMP/without"
+	mv "$TMP/data" "$TMP/with/perf.data"
+	mv "$TMP/stripped" "$TMP/without/perf.data"
+	cd "$TMP/with"
+	default_output "$PBM_PERF" perf.data >"$TMP/with.out"
+	cd "$TMP/without"
+	default_output "$PBM_PERF" perf.data >"$TMP/without.out"
+	(($(wc -l <"$TMP/with.out") > 100)) || fail "there is next to no output"
+	same "default output" "$TMP/without.out" "$TMP/with.out"
+}
+
+test_unpatched_perf_prints_the_same_without_records()
+{
+	unpatched_perf
+	hold simple functions
+	record "$TMP/data"
+	perfdata strip "$TMP/data" "$TMP/stripped"
+	default_output "$PBM_UNPATCHED_PERF" "$TMP/stripped" >"$TMP/unpatched.out"
+	default_output "$PBM_PERF" "$TMP/stripped" >"$TMP/patched.out"
+	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
+}
+
+test_files_of_unpatched_perf_read_as_before()
+{
+	unpatched_perf
+	hold simple functions
+	"$PBM_UNPATCHED_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	default_output "$PBM_UNPATCHED_PERF" "$TMP/data" >"$TMP/unpatched.out"
+	default_output "$PBM_PERF" "$TMP/data" >"$TMP/patched.out"
+	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
+}
+
+# perf record of an own workload by nobody; standard error into $TMP/$1.err
+record_as_nobody()
+{
+	local name=$1 perf=$2
+
+	shift 2
+	setpriv --reuid 65534 --regid 65534 --clear-groups \
+		env HOME="$TMP/nobody" "$perf" record -N "$@" -o "$TMP/nobody/data" -- \
+		"${WORKLOAD[@]}" 2>"$TMP/$name.err"
+	cat "$TMP/$name.err"
+	without_figures "$TMP/$name.err" >"$TMP/$name"
+}
+
+prepare_nobody()
+{
+	chmod 711 "$TMP"
+	mkdir -p "$TMP/nobody"
+	chown 65534:65534 "$TMP/nobody"
+	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$PBM_PERF" ||
+		skip "an unprivileged user cannot reach $PBM_PERF"
+	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
+		skip "perf_event_paranoid is above 2: no recording without privilege"
+}
+
+test_unprivileged_recording_prints_no_new_warning()
+{
+	prepare_nobody
+	hold simple
+	record_as_nobody quiet "$PBM_PERF" --no-bpf-event
+	record_as_nobody plain "$PBM_PERF"
+	same "messages of perf record" "$TMP/quiet" "$TMP/plain"
+	"$PBM_PERF" script -f -i "$TMP/nobody/data" >"$TMP/script"
+	[[ -s $TMP/script ]] || fail "no sample was recorded"
+}
+
+test_unprivileged_recording_prints_what_unpatched_perf_prints()
+{
+	unpatched_perf
+	prepare_nobody
+	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$PBM_UNPATCHED_PERF" ||
+		skip "an unprivileged user cannot reach $PBM_UNPATCHED_PERF"
+	hold simple
+	record_as_nobody unpatched "$PBM_UNPATCHED_PERF"
+	record_as_nobody patched "$PBM_PERF"
+	same "messages of perf record" "$TMP/unpatched" "$TMP/patched"
+}
+
+run_tests \
+	test_no_bpf_event_writes_no_record \
+	test_equal_sets_under_one_name_are_written_once \
+	test_different_sets_under_one_name_are_all_written \
+	test_sample_filter_of_perf_carries_perf_version \
+	test_records_do_not_change_default_output \
+	test_unpatched_perf_prints_the_same_without_records \
+	test_files_of_unpatched_perf_read_as_before \
+	test_unprivileged_recording_prints_no_new_warning \
+	test_unprivileged_recording_prints_what_unpatched_perf_prints

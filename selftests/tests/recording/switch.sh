@@ -1,0 +1,305 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf record --switch-output: each file has the sets of the programs that were loaded
+# during it, those that are gone by its end as well, and no others.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+clean_files()
+{
+	rm -f "$TMP"/data.2*
+}
+
+# $1: how many files there are then
+switch_by_signal()
+{
+	kill -USR2 "$PERF_PID"
+	await "file $1" has_files "$1"
+	control ping
+}
+
+# A file that was closed at once may have no sample, and one during which no program
+# was loaded has no record.
+check_file()
+{
+	perfdata types "$1" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || return 0
+	if grep -q -x 9 "$TMP/types"; then
+		perfdata check "$1"
+	else
+		perfdata check-records "$1"
+	fi
+}
+
+check_files()
+{
+	local files file
+
+	mapfile -t files < <(list_files)
+	(("${#files[@]}" >= $1)) || fail "${#files[@]} files, not $1"
+	check_churn "$TMP/list" "${files[@]}"
+	for file in "${files[@]}"; do
+		check_file "$file"
+	done
+}
+
+nth_file()
+{
+	list_files | sed -n "$1p"
+}
+
+# File number $1 knows the programs $2..., in its records and in its header.
+check_numbers()
+{
+	local file
+
+	file=$(nth_file "$1")
+	printf '%s\n' "${@:2}" | sed '/^$/d' >"$TMP/want"
+	python3 "$SELFTESTS/lib/churn.py" numbers "$file" >"$TMP/got"
+	same "programs with records in file $1" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" report --header-only -i "$file" >"$TMP/header"
+	sed -n 's/^# bpf_metadata [0-9]* churn_[0-9]*: number=\([0-9]*\),.*/\1/p' "$TMP/header" |
+		sort -n >"$TMP/got"
+	same "programs in the header of file $1" "$TMP/want" "$TMP/got"
+}
+
+test_each_file_has_the_programs_that_were_loaded_during_it()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	churn -n 2
+	switch_by_signal 1
+	churn -n 2 -f 3
+	switch_by_signal 2
+	switch_by_signal 3
+	churn -n 2 -f 5
+	stop_recording
+	check_files 4
+	check_numbers 1 1 2
+	check_numbers 2 3 4
+	check_numbers 3
+	check_numbers 4 5 6
+}
+
+test_programs_that_stay_are_in_each_file()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	# The fourth is there for the others to get old enough.
+	start_churn -s 3 -n 1 -l 110
+	await_churn ready
+	switch_by_signal 1
+	churn -n 3 -f 5
+	switch_by_signal 2
+	stop_recording
+	check_files 3
+	check_numbers 1 1 2 3 4
+	check_numbers 2 2 3 4 5 6 7
+	check_numbers 3 2 3 4
+}
+
+# The kernel's name of the main function, and then the one that perf makes up
+test_functions_have_the_names_of_each_file()
+{
+	local file
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	start_churn -s 1 -f 2
+	await_churn ready
+	churn -n 1 -f 5 -l 110
+	switch_by_signal 1
+	switch_by_signal 2
+	stop_recording
+	check_files 3
+	for file in $(list_files); do
+		perfdata ksymbols "$file" | grep -e '_churn_2$' -e '_churn_2_sub$' | sort -u >"$TMP/want"
+		perfdata records "$file" | cut -f 1 | grep -e '_churn_2$' -e '_churn_2_sub$' | sort >"$TMP/got"
+		(($(wc -l <"$TMP/want") == 2)) || fail "not 2 functions: $(cat "$TMP/want")"
+		same "functions with records in $file" "$TMP/want" "$TMP/got"
+	done
+}
+
+# KiB of the process, what it has read from files not included
+anonymous_memory()
+{
+	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
+}
+
+# Each file has three loads of a program with 1 MB of text. What unpatched perf keeps,
+# bpf_prog_info and BTF, is small.
+test_memory_does_not_grow_from_file_to_file()
+{
+	local early late n
+
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
+	clean_files
+	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	for n in {1..20}; do
+		hold -n 3 large
+		kill -USR2 "$PERF_PID"
+		await "dump $n" dumped "$n"
+		control ping
+		release
+		((n != 5)) || early=$(anonymous_memory)
+	done
+	late=$(anonymous_memory)
+	echo "$early KiB after 5 files, $late KiB after 20"
+	stop_recording
+	show "$(nth_file 1)"
+	values programs "$(nth_file 1).script" | grep -c -e '_large$' || fail "the program has no record"
+	((late < early + 15 * 1024)) || fail "perf record grows by a megabyte with each file"
+}
+
+test_programs_that_load_while_perf_switches()
+{
+	local churn
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	"$OUTPUT/churn" -n $((600 / SCALE)) -t 3000 -l 1,100,300 </dev/null >>"$TMP/list" &
+	churn=$!
+	while [[ -e /proc/$churn ]]; do
+		kill -USR2 "$PERF_PID"
+		control ping
+	done
+	wait "$churn"
+	stop_recording
+	check_files 4
+}
+
+main_thread_waits()
+{
+	grep -q '^State:.*tracing stop' "/proc/$PERF_PID/task/$PERF_PID/status" &&
+		grep -q '^1 ' "/proc/$PERF_PID/task/$PERF_PID/syscall"
+}
+
+# perf has read the buffer of the program's CPU when the program loads, so its events are
+# in the next file. By the end of that file the program is gone.
+test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
+{
+	local tracer
+
+	native_only "it tests an order of events, and not the kernel"
+	command -v strace >/dev/null || skip "strace is not there"
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	kill -STOP "$PERF_PID"
+	kill -USR2 "$PERF_PID"
+	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
+		-e inject=write:delay_enter=$((3000000 * SCALE)):when=1 -p "$PERF_PID" &
+	tracer=$!
+	await "strace" is_traced "$PERF_PID"
+	kill -CONT "$PERF_PID"
+	# Another thread can have taken the signal.
+	send_control ping
+	await "a write" main_thread_waits
+	taskset -c "$(first_cpu)" "$OUTPUT/churn" -n 1 -l 50 </dev/null >>"$TMP/list"
+	await_ack
+	kill "$tracer"
+	wait "$tracer" || :
+	stop_recording
+	perfdata ksymbols "$(nth_file 2)" >"$TMP/ksymbols"
+	grep -q '_churn_1$' "$TMP/ksymbols" || fail "the program is not in the second file"
+	check_file "$(nth_file 2)"
+	check_numbers 2 1
+}
+
+first_cpu()
+{
+	sed 's/[,-].*//' /sys/devices/system/cpu/online
+}
+
+dumped()
+{
+	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
+}
+
+test_files_that_are_removed_take_nothing_with_them()
+{
+	local n
+
+	clean_files
+	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	for n in 1 2 3 4; do
+		churn -n 1 -f "$n"
+		kill -USR2 "$PERF_PID"
+		await "dump $n" dumped "$n"
+		control ping
+	done
+	stop_recording
+	(($(list_files | wc -l) == 2)) || fail "not 2 files: $(list_files)"
+	# The others are in the files that were removed.
+	sed -i '/^4 /!d' "$TMP/list"
+	check_files 2
+	check_numbers 1 4
+	check_numbers 2
+}
+
+test_switch_by_time()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output=1s
+	churn -n 40 -t 2500 -l 10,100,300
+	# A slow machine switches slowly, too.
+	await "two switches" has_files 2
+	stop_recording
+	check_files 3
+}
+
+# The first alarm(2) takes two seconds, the period is one: perf records by then.
+test_switch_by_time_after_a_slow_start()
+{
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not there"
+	cat >"$TMP/slow-perf" <<-END
+		#!/bin/sh
+		export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0"
+		exec strace -D -f -qq -o "$TMP/strace" -e trace=alarm \\
+			-e inject=alarm:delay_exit=2000000:when=1 "$PBM_PERF" "\$@"
+	END
+	chmod +x "$TMP/slow-perf"
+	clean_files
+	PBM_PERF=$TMP/slow-perf start_recording "$TMP/data" -a --switch-output=1s
+	await "two switches" has_files 2
+	stop_recording
+	grep -q 'alarm(1).*(INJECTED\|DELAYED)' "$TMP/strace" || fail "no slow start: $(cat "$TMP/strace")"
+}
+
+test_switch_by_size()
+{
+	clean_files
+	start_recording "$TMP/data" -a -m 64 -F 4000 --switch-output=200K
+	churn -n 40 -t 2500 -l 10,100,300
+	# A slow machine lowers the frequency.
+	await "two switches" has_files 2
+	stop_recording
+	check_files 3
+}
+
+test_overwrite_and_switch()
+{
+	clean_files
+	start_recording "$TMP/data" -a --overwrite --switch-output
+	churn -n 3
+	switch_by_signal 1
+	churn -n 3 -f 4
+	stop_recording
+	check_files 2
+	check_numbers 1 1 2 3
+	check_numbers 2 4 5 6
+}
+
+run_tests \
+	test_each_file_has_the_programs_that_were_loaded_during_it \
+	test_programs_that_stay_are_in_each_file \
+	test_functions_have_the_names_of_each_file \
+	test_memory_does_not_grow_from_file_to_file \
+	test_programs_that_load_while_perf_switches \
+	test_a_program_that_loads_after_the_last_read_is_in_the_next_file \
+	test_files_that_are_removed_take_nothing_with_them \
+	test_switch_by_time \
+	test_switch_by_time_after_a_slow_start \
+	test_switch_by_size \
+	test_overwrite_and_switch

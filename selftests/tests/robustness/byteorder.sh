@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Files of a machine with the other byte order read as those of this one.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it reads files that are made up"
+
+perfgen()
+{
+	python3 "$SELFTESTS/lib/perfgen.py" "$@"
+}
+
+# The same twice: as this machine writes it, and as one of the other byte order
+write_both()
+{
+	local own='' other=--big
+
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || own=--big other=''
+	perfgen write good "$TMP/own" ${own:+"$own"} "$@"
+	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
+}
+
+NOT_YET='interpreting bpf_prog_info from systems with endianness is not yet supported'
+
+# What "perf $2..." prints about both, but for lines that match $1. Only one
+# warning may be more: bpf_prog_info are not read.
+compare()
+{
+	local differs=$1 file
+
+	shift
+	for file in own other; do
+		"$PBM_PERF" "$@" -i "$TMP/$file" >"$TMP/$file.all" 2>"$TMP/$file.err" </dev/null ||
+			fail "perf $* -i $file: $(cat "$TMP/$file.err")"
+		grep -v -E -e "$differs" "$TMP/$file.all" >"$TMP/$file.out" || :
+	done
+	[[ -s $TMP/own.out ]] || fail "perf $* prints nothing"
+	same "perf $*" "$TMP/own.out" "$TMP/other.out"
+	grep -v -x -e "$NOT_YET" "$TMP/other.err" >"$TMP/messages" || :
+	same "messages of perf $*" "$TMP/own.err" "$TMP/messages"
+}
+
+compare_samples()
+{
+	compare ^nothing script --show-bpf-events
+	[[ $(grep -c ' cpu-clock: ' "$TMP/other.out") = 4 ]]
+	compare '^# (captured on|cmdline)' report --stdio -n -s bpf_prog,bpf_metadata
+}
+
+test_records_and_samples_are_swapped()
+{
+	write_both
+	compare_samples
+	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/other.out"
+	# With hexadecimal bytes, offsets and the order of the machine
+	compare '^\.|^$|: event: ' report -D
+	grep -q -e '  entry 1:               answer = 42' "$TMP/other.out"
+}
+
+test_the_block_is_swapped()
+{
+	write_both
+	compare '^# (captured|arch|bpf_prog_info)' report --header-only
+	grep -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/other.out"
+	grep -x -F -e '# bpf_metadata 9 beta: version="2.0"' "$TMP/other.out"
+}
+
+test_a_pipe_is_swapped()
+{
+	write_both --pipe
+	compare_samples
+	compare '^# (captured|arch)' report --header-only
+	grep -q -x -e '# hostname : host' "$TMP/other.out"
+}
+
+# Either the block or the records alone tell all.
+test_inject_swaps()
+{
+	local mode
+
+	for mode in all header none; do
+		write_both
+		inject_both --bpf-metadata="$mode"
+		compare_samples
+		compare '^# (captured|arch|hostname|data|feat|bpf_prog_info|missing)' report --header-only
+	done
+}
+
+# The features of the other one are left out, and those after them are found.
+test_inject_from_a_pipe_swaps()
+{
+	write_both --pipe
+	inject_both
+	compare_samples
+	compare '^# (captured|arch|hostname|data|feat|missing)' report --header-only
+}
+
+inject_both()
+{
+	local file
+
+	for file in own other; do
+		"$PBM_PERF" inject "$@" -i "$TMP/$file" -o "$TMP/$file.injected"
+		mv "$TMP/$file.injected" "$TMP/$file"
+	done
+}
+
+test_the_block_alone_is_swapped()
+{
+	write_both
+	inject_both --bpf-metadata=header
+	[[ $(perfdata types "$TMP/other" | grep -c -x 84) = 0 ]] || fail "records are left"
+	"$PBM_PERF" report --header-only -i "$TMP/other" >"$TMP/out"
+	grep -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/out"
+}
+
+test_json_is_the_same()
+{
+	local file
+
+	write_both
+	for file in own other; do
+		"$PBM_PERF" data convert --force --to-json "$TMP/$file.json" -i "$TMP/$file"
+		grep -v -e '"arch"' -e '"captured-on"' "$TMP/$file.json" >"$TMP/$file.out"
+	done
+	same "perf data convert" "$TMP/own.out" "$TMP/other.out"
+	grep -q '"answer"' "$TMP/other.out"
+}
+
+run_tests \
+	test_records_and_samples_are_swapped \
+	test_the_block_is_swapped \
+	test_a_pipe_is_swapped \
+	test_inject_swaps \
+	test_inject_from_a_pipe_swaps \
+	test_the_block_alone_is_swapped \
+	test_json_is_the_same

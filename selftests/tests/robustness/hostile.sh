@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Whoever may load a BPF program can't make perf record fail, hang or grow, and
+# nobody else learns what is in it. The limits are those of bpf-metadata.h and
+# btf-value.h.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# perf record -v, which says what it leaves out: $TMP/messages
+record_verbose()
+{
+	"$PBM_PERF" record -v -N -a -e cpu-clock "${FREQUENCY[@]}" "$@" -- "${WORKLOAD[@]}" 2>"$TMP/messages" ||
+		fail "perf record: status $?: $(tail -n 5 "$TMP/messages")"
+}
+
+entries_of()
+{
+	show "$1"
+	values entries "$1.script" "$(symbol_of 0)"
+}
+
+left_out()
+{
+	grep -q -x -F -e "BPF metadata: $1" "$TMP/messages" ||
+		fail "perf record -v doesn't say '$1': $(grep metadata "$TMP/messages")"
+}
+
+test_odd_types_are_shown_and_large_ones_left_out()
+{
+	local nested=0 i
+
+	hold hostile
+	record_verbose -o "$TMP/data"
+	for ((i = 0; i < 21; i++)); do
+		nested="{\"x\":$nested}"
+	done
+	printf '%s\t%s\n' a_first '"kept"' b_no_elements '{"number":6,"none":[]}' c_forward 7 \
+		d_cycle '{"next":0,"value":8}' e_nested "$nested" >"$TMP/want"
+	entries_of "$TMP/data" >"$TMP/got"
+	same "entries" "$TMP/want" "$TMP/got"
+	left_out "left out variable f_long: Argument list too long"
+	left_out "left out variable g_work: Argument list too long"
+	left_out "left out the variables after it, a limit is passed"
+}
+
+test_more_keys_than_a_map_may_have()
+{
+	hold keys_1025
+	record_verbose -o "$TMP/data"
+	entries_of "$TMP/data" >"$TMP/got"
+	awk 'BEGIN { for (i = 0; i < 1024; i++) print "key_" i "\t" i * 7 }' >"$TMP/want"
+	same "entries" "$TMP/want" "$TMP/got"
+	left_out "left out variable key_1024: No space left on device"
+}
+
+# Largest resident size of a command, in KiB
+memory_of()
+{
+	python3 - "$@" <<-'END'
+		import resource, subprocess, sys
+		subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+	END
+}
+
+record_memory()
+{
+	memory_of "$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -- true
+}
+
+test_a_huge_section_is_not_read()
+{
+	local without with
+
+	hold huge simple
+	record_verbose -o "$TMP/data"
+	grep -q -E '^BPF metadata: failed to read map [0-9]+: Argument list too long$' "$TMP/messages" ||
+		fail "perf record -v says: $(grep metadata "$TMP/messages")"
+	show "$TMP/data"
+	shows_no_record "$(symbol_of 0)"
+	values entries "$TMP/data.script" "$(symbol_of 1)" | grep -c -x -e $'answer\t42'
+	without=$(record_memory -o "$TMP/none" --bpf-metadata=none)
+	with=$(record_memory -o "$TMP/all")
+	echo "$without KiB without metadata, $with with"
+	((with < without + 8192)) || fail "perf record has read the section"
+}
+
+# CPU time of a command, in ms
+cpu_time_of()
+{
+	python3 - "$@" <<-'END'
+		import resource, subprocess, sys
+		subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+		usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+		print(round(1000 * (usage.ru_utime + usage.ru_stime)))
+	END
+}
+
+# What the metadata of an object costs, the program not included; at least 1
+# What else the machine does only adds to it.
+least_cpu_time_of()
+{
+	for _ in 1 2 3 4 5; do
+		cpu_time_of "$@"
+	done | sort -n | sed -n 1p
+}
+
+# CPU time of perf record in mode $1, in ms
+record_time()
+{
+	least_cpu_time_of "$PBM_PERF" record -N -q -e cpu-clock -c 1000000000 -o "$TMP/data" \
+		--bpf-metadata="$1" -- true
+}
+
+cost_of()
+{
+	local with without
+
+	hold "$1"
+	without=$(record_time none)
+	with=$(record_time all)
+	release
+	echo $((with > without ? with - without : 1))
+}
+
+# 16 MB of integers are the measure: they take all the work that a map may take. That
+# the work is counted for each variable, or not at all, makes 50 times as much.
+test_no_map_takes_more_work_than_a_map_may_take()
+{
+	local measure cost kind own
+
+	native_only "it measures CPU time"
+	# Between two runs, the CPU time differs by much less than this.
+	own=$(record_time none)
+	measure=$(cost_of work_int)
+	for kind in double name; do
+		cost=$(cost_of "work_$kind")
+		echo "work_$kind: $cost ms, the measure $measure, perf record itself $own"
+		((cost < 8 * measure + own)) || fail "$kind takes too long"
+	done
+}
+
+# hold_as NAME: the program simple with another name for its version
+hold_as()
+{
+	LC_ALL=C sed "s/bpf_metadata_version/bpf_metadata_$1/g" "$OUTPUT/simple.bpf.o" >"$TMP/odd.bpf.o"
+	! cmp -s "$OUTPUT/simple.bpf.o" "$TMP/odd.bpf.o" || fail "no such name in the object"
+	hold_command "$OUTPUT/hold" "$TMP/odd.bpf.o"
+}
+
+# The kernel refuses BTF with such a name, and libbpf goes on without BTF.
+test_names_with_control_characters_do_not_arrive()
+{
+	local name
+
+	for name in 'ver\x1bion' 'ver\x0aion' 'ver"ion' 'ver=ion'; do
+		hold_as "$name"
+		record "$TMP/data"
+		show "$TMP/data"
+		shows_no_record "$(symbol_of 0)"
+		release
+	done
+}
+
+# To the kernel this byte is a letter of Latin-1.
+test_names_that_are_not_utf8_are_escaped()
+{
+	hold_as 'ver\xffion'
+	record "$TMP/data"
+	entries_of "$TMP/data" >"$TMP/got"
+	printf '%s\t%s\n' 'ver\xffion' '"1.2.3"' answer 42 >"$TMP/want"
+	same "entries" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" report --header-only -i "$TMP/data" >"$TMP/header"
+	grep -q -F -e 'simple: ver\xffion="1.2.3", answer=42' "$TMP/header" || fail "the header has $(grep bpf_metadata "$TMP/header")"
+	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/data"
+	python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$TMP/json"
+}
+
+test_nobody_learns_the_metadata_of_others()
+{
+	chmod 711 "$TMP"
+	mkdir -p "$TMP/nobody"
+	chown 65534:65534 "$TMP/nobody"
+	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
+	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
+		skip "perf_event_paranoid is above 2: no recording without privilege"
+	hold simple
+	if as_nobody "$BPFTOOL" prog show id "${HELD_IDS[0]}" >"$TMP/shown" 2>&1; then
+		fail "bpftool shows it to nobody: $(cat "$TMP/shown")"
+	fi
+	as_nobody "$PBM_PERF" record -N -q -o "$TMP/nobody/data" -- "${WORKLOAD[@]}"
+	want_no_records "$TMP/nobody/data"
+	perfdata block "$TMP/nobody/data" >"$TMP/block"
+	[[ ! -s $TMP/block ]] || fail "there is a block: $(cat "$TMP/block")"
+	# As readable as perf.data of unpatched perf: by its owner only.
+	record "$TMP/data"
+	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "others may read perf.data"
+}
+
+as_nobody()
+{
+	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
+}
+
+run_tests \
+	test_odd_types_are_shown_and_large_ones_left_out \
+	test_more_keys_than_a_map_may_have \
+	test_a_huge_section_is_not_read \
+	test_no_map_takes_more_work_than_a_map_may_take \
+	test_names_with_control_characters_do_not_arrive \
+	test_names_that_are_not_utf8_are_escaped \
+	test_nobody_learns_the_metadata_of_others

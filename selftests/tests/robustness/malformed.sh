@@ -1,0 +1,1333 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Files that nobody should write. Documentation/malformed.rst names them and what
+# perf prints; each must be read to its end all the same.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it reads files that are made up"
+
+TABLE=$SELFTESTS/../Documentation/malformed.rst
+SAMPLES=4
+
+perfgen()
+{
+	python3 "$SELFTESTS/lib/perfgen.py" "$@"
+}
+
+# write_case CASE FILE OPTION...
+write_case()
+{
+	CASE=$1
+	rm -rf "$TMP/text" "$2"
+	perfgen write "$@" >"$TMP/offset"
+}
+
+# Of the table, CASE|MESSAGE
+list_documented()
+{
+	sed -n 's/^   \([a-z0-9-]*\) | [^|]* | \(.*\)$/\1|\2/p' "$TABLE"
+}
+
+# perf that ends, without an error; its output is $TMP/out
+run()
+{
+	run_to 0 "$@"
+}
+
+# run_to STATUS ARGUMENT...: with a status that matches it
+run_to()
+{
+	local want=$1 status=0
+
+	shift
+	timeout $((30 * SCALE)) "$PBM_PERF" "$@" >"$TMP/stdout" 2>"$TMP/out" </dev/null || status=$?
+	[[ " $* " = *' -o - '* ]] || cat "$TMP/stdout" >>"$TMP/out"
+	# shellcheck disable=SC2053 # it is a pattern
+	[[ $status = $want ]] ||
+		fail "$CASE: perf $* ends with status $status, not $want: $(head -c 2000 "$TMP/out")"
+	cat "$TMP/out" >>"$TMP/text"
+}
+
+# All that was printed about a case
+check_text()
+{
+	if ! iconv -f UTF-8 -t UTF-8 "$TMP/text" >/dev/null; then
+		fail "$CASE: something isn't UTF-8"
+	fi
+	if grep -a -P -e '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$TMP/text"; then
+		fail "$CASE: a control character is printed"
+	fi
+	rm "$TMP/text"
+}
+
+check_number()
+{
+	local what=$1 want=$2 got
+
+	got=$(grep -a -c -e "$3" "$TMP/out") || :
+	[[ $got = "$want" ]] || fail "$CASE: $got $what, want $want: $(head -c 2000 "$TMP/out")"
+}
+
+check_script()
+{
+	run script --show-bpf-events -i "$1"
+	check_number "samples of perf script $1" "$SAMPLES" ' cpu-clock: '
+	check_number "good sets of perf script $1" "${2:-2}" \
+		'^  entry 0: *version = "\(1\.2\.3\|2\.0\)"$'
+}
+
+read_everywhere()
+{
+	local file=$1
+
+	check_script "$file"
+	cp "$TMP/out" "$TMP/script"
+	run report -D -i "$file"
+	check_number "samples of perf report -D" "$SAMPLES" ': PERF_RECORD_SAMPLE('
+	run report --stdio -s bpf_prog,bpf_metadata -i "$file"
+	check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+	run evlist -i "$file"
+	check_number "events of perf evlist" 1 '^cpu-clock$'
+	run report --header-only -i "$file"
+	cp "$TMP/out" "$TMP/header"
+}
+
+convert_everywhere()
+{
+	local file=$1
+
+	run inject -i "$file" -o "$TMP/injected"
+	check_script "$TMP/injected"
+	run inject --bpf-metadata=header -i "$file" -o "$TMP/injected"
+	check_script "$TMP/injected" 0
+	run inject -i "$file" -o -
+	mv "$TMP/stdout" "$TMP/piped"
+	check_script "$TMP/piped"
+	run data convert --force --to-json "$TMP/json" -i "$file"
+	cat "$TMP/json" >>"$TMP/text"
+	python3 - "$TMP/json" "$SAMPLES" <<-'END' || fail "$CASE: perf data convert: $(cat "$TMP/json")"
+		import json, sys
+		assert len(json.load(open(sys.argv[1]))["samples"]) == int(sys.argv[2])
+	END
+}
+
+# $1 is what file $2 has; after -v, what only "perf $3... -v" prints
+check_message()
+{
+	local message=${1#-v }
+
+	if [[ $1 = "$message" ]]; then
+		cp "$2" "$TMP/out"
+	elif grep -a -q -F -e "$message" "$2"; then
+		fail "$CASE: prints '$message' without -v"
+	else
+		run "${@:3}" -v -i "$TMP/file"
+	fi
+	grep -a -q -F -e "$message" "$TMP/out" ||
+		fail "$CASE: doesn't print '$message': $(cat "$TMP/out")"
+}
+
+# The cases that match $1; $2, if any, checks the message of each.
+check_cases()
+{
+	local message
+
+	list_documented | grep -E -e "^($1)" >"$TMP/cases"
+	while IFS='|' read -r CASE message; do
+		write_case "$CASE" "$TMP/file"
+		read_everywhere "$TMP/file"
+		convert_everywhere "$TMP/file"
+		"$2" "$message"
+		check_text
+	done <"$TMP/cases"
+}
+
+check_printed()
+{
+	check_message "$1" "$TMP/script" script
+}
+
+check_header()
+{
+	check_message "$1" "$TMP/header" report --header-only
+}
+
+check_left_out()
+{
+	check_message "$1" "$TMP/header" inject -o "$TMP/injected"
+	run report --header-only -i "$TMP/injected"
+	grep -q '^# hostname : host$' "$TMP/out"
+}
+
+check_refusal()
+{
+	local warning
+
+	warning="^$(cat "$TMP/offset") \[0x[0-9a-f]*\]: skipped a malformed PERF_RECORD_BPF_METADATA: $1\$"
+	[[ $(grep -c -e "$warning" "$TMP/script") = 1 ]] || fail "$CASE: no $warning: $(cat "$TMP/script")"
+	if grep -a -e 'gamma' -e 'worse' "$TMP/script"; then
+		fail "$CASE: prints a refused record"
+	fi
+}
+
+check_ignored()
+{
+	check_header "$1"
+	[[ $1 = -v* ]] || grep -q -x -e "WARNING: ignored BPF metadata in the header: $1" "$TMP/header" ||
+		fail "$CASE: no warning: $(cat "$TMP/header")"
+	if grep -e '^# bpf_metadata' "$TMP/header"; then
+		fail "$CASE: prints metadata of the refused block"
+	fi
+	# The records are as good as before: convert_everywhere() has made a block of them.
+	run report --header-only -i "$TMP/injected"
+	grep -q -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/out" ||
+		fail "$CASE: no block is made of the records: $(cat "$TMP/out")"
+	run report --stdio -s bpf_metadata -i "$TMP/file"
+	grep -q -e '50.00%  version="2.0"' "$TMP/out" || fail "$CASE: not in the report: $(cat "$TMP/out")"
+	grep -q -e '"version": *"2.0"' "$TMP/json" || fail "$CASE: not in JSON: $(cat "$TMP/json")"
+}
+
+REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul|key-empty)'
+ODD='record-(no-entries|no-sample|long|name-empty|value-empty|value-no-json|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
+ODD_BLOCK='block-(of-no|set-empty|second|controls|.*-cut|overlaps)'
+BLOCK='block-(magic|version|length|section|sets-|entries-|programs-|set-unknown|name-long|ids|key|no-nul|too)'
+
+test_each_case_is_documented()
+{
+	perfgen list | grep -v -x good | sort >"$TMP/want"
+	list_documented | cut -d '|' -f 1 | sort >"$TMP/got"
+	same "cases of $TABLE" "$TMP/want" "$TMP/got"
+	list_documented | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|info-|feature-|type-|ksymbol-)" >"$TMP/left" || :
+	[[ ! -s $TMP/left ]] || fail "no test reads $(cat "$TMP/left")"
+}
+
+test_a_good_file_is_read()
+{
+	write_case good "$TMP/file"
+	read_everywhere "$TMP/file"
+	grep -q -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/header"
+	grep -q -x -F -e '# bpf_metadata 9 beta: version="2.0"' "$TMP/header"
+	convert_everywhere "$TMP/file"
+	check_text
+}
+
+test_malformed_records_are_skipped()
+{
+	check_cases "$REFUSED" check_refusal
+}
+
+test_odd_records_are_shown()
+{
+	check_cases "$ODD" check_printed
+}
+
+test_malformed_blocks_are_ignored()
+{
+	check_cases "$BLOCK" check_ignored
+}
+
+test_odd_blocks_are_shown()
+{
+	check_cases "$ODD_BLOCK" check_header
+}
+
+test_malformed_program_infos_do_no_harm()
+{
+	check_cases info- check_header
+}
+
+test_unknown_features_are_left_out()
+{
+	check_cases feature- check_left_out
+}
+
+test_unknown_types_are_skipped()
+{
+	check_cases type- check_printed
+}
+
+test_programs_in_each_others_place_are_shown()
+{
+	check_cases ksymbol- check_printed
+}
+
+# The menu of a row asks whether its map is that of the kernel.
+test_programs_in_each_others_place_are_browsed()
+{
+	local symbol=bpf_prog_0123456789abcdef_gamma
+
+	write_case ksymbol-over-another "$TMP/file"
+	open_terminal "$PBM_PERF" report --tui -s dso,sym -S "$symbol" -i "$TMP/file"
+	await "the warning that the file has no kernel" terminal_shows '^ *.?Press any key'
+	press Enter
+	await "the row of $symbol" terminal_shows "^ *[0-9.]+%.*$symbol"
+	press Enter
+	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
+}
+
+# generate CASE [OPTION...]: $TMP/file, with the change that standard input makes to "file"
+generate()
+{
+	CASE=$1
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File("--big" in sys.argv, "--pipe" in sys.argv)'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/change.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file" "${@:2}"
+}
+
+# "Aa" and "BB" have one hash if each character is multiplied by 31, and so has all
+# that is made of them.
+test_many_keys_with_the_same_hash_are_read()
+{
+	generate "keys with the same hash" <<-'END'
+		import itertools
+		keys = [b"".join(key) for key in itertools.product((b"Aa", b"BB"), repeat=17)]
+		file.block = file.make_block(progs=[(7, 0, 0)], names=[b"alpha"],
+		                             sets=[[(key, b"1") for key in keys]])
+	END
+	run inject --bpf-metadata=header -i "$TMP/file" -o "$TMP/injected"
+	run report --header-only -i "$TMP/injected"
+	grep -q -e '^# bpf_metadata 7 alpha: \(Aa\)*=1, .*, \(BB\)*=1$' "$TMP/out"
+}
+
+test_a_value_of_many_strings_is_converted()
+{
+	generate "a value of many strings" <<-'END'
+		value = b"[" + b",".join((1 << 21) * [b'""']) + b"]"
+		file.block = file.make_block(progs=[(7, 0, 0)], names=[b"alpha"], sets=[[(b"k", value)]])
+	END
+	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+	python3 - "$TMP/json" <<-'END'
+		import json, sys
+		progs = json.load(open(sys.argv[1]))["bpf-metadata"]
+		assert [len(prog["metadata"]["k"]) for prog in progs] == [1 << 21]
+	END
+}
+
+other_order()
+{
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || return 0
+	echo --big
+}
+
+# An event that is shorter than its fields is an error: nothing tells what it was. So is
+# one whose size is no multiple of 8: what is after it must not be swapped with it.
+test_short_events_of_the_other_byte_order_are_errors()
+{
+	local order size type status
+
+	order=$(other_order)
+	for type in KSYMBOL BPF_EVENT; do
+		for size in 8 20 30; do
+			generate "$type of $size bytes" ${order:+"$order"} <<-END
+				file.odd = file.record(perfgen.$type, bytes($size - 8))
+			END
+			status=0
+			"$PBM_PERF" script --show-bpf-events -i "$TMP/file" >"$TMP/out" 2>&1 || status=$?
+			case $status in
+			0|134|135|136|139) fail "$CASE: status $status" ;;
+			esac
+			grep -q -e ': failed to process type: 1[78] ' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+		done
+	done
+}
+
+# As from a pipe, and by machines of the other byte order
+test_malformed_files_of_others_are_read()
+{
+	local order
+
+	order=$(other_order)
+	while IFS='|' read -r CASE _; do
+		write_case "$CASE" "$TMP/file" --pipe
+		check_script "$TMP/file"
+		run report --header --stdio -i "$TMP/file"
+		check_text
+		write_case "$CASE" "$TMP/file" ${order:+"$order"}
+		check_script "$TMP/file"
+		run report --header-only -i "$TMP/file"
+		check_text
+	done < <(list_documented)
+}
+
+test_unknown_types_are_skipped_in_a_directory()
+{
+	SAMPLES=8
+	for CASE in type-next type-far type-last; do
+		write_case "$CASE" "$TMP/dir" --dir
+		check_script "$TMP/dir" 4
+		check_text
+	done
+}
+
+# FILE, cut at byte $2: as check_script, for a thousand calls
+check_cut()
+{
+	local out
+
+	truncate -s "$2" "$1"
+	out=$("$PBM_PERF" script --show-bpf-events -i "$1" 2>&1 </dev/null) ||
+		fail "cut at $2: perf script ends with status $?: $out"
+	[[ $out = *cpu-clock:*cpu-clock:*cpu-clock:*cpu-clock:* ]] || fail "cut at $2: samples are missing: $out"
+	[[ $out = *'version = "1.2.3"'* ]] || fail "cut at $2: a good set is missing: $out"
+	[[ $out = *$3* ]] || fail "cut at $2: doesn't print '$3': $out"
+}
+
+# Without the last record, what is there is read, to the byte.
+test_a_file_cut_at_each_byte_of_a_record_is_read()
+{
+	local begin end at
+
+	write_case good "$TMP/file"
+	read -r begin end _ <<<"$(perfgen marks "$TMP/file")"
+	for ((at = end - 1; at >= begin; at--)); do
+		check_cut "$TMP/file" "$at" " file is truncated, $((end - at)) of "
+	done
+	check_script "$TMP/file" 1
+}
+
+test_a_file_cut_at_each_byte_of_the_block_is_read()
+{
+	local begin end at message=': it is longer than its section'
+
+	write_case good "$TMP/file"
+	read -r _ _ begin end <<<"$(perfgen marks "$TMP/file")"
+	for ((at = end - 1; at >= begin; at--)); do
+		((at >= begin + 16)) || message=
+		check_cut "$TMP/file" "$at" "$message"
+	done
+	check_script "$TMP/file"
+}
+
+# What can be read is written, and that it isn't all is in the status.
+check_injected()
+{
+	run_to 1 inject -i "$1" -o "$TMP/injected"
+	grep -q -e ' file is truncated' "$TMP/out"
+	check_script "$TMP/injected" "$2"
+	run_to 1 inject -i "$1" -o -
+	mv "$TMP/stdout" "$TMP/piped"
+	check_script "$TMP/piped" "$2"
+}
+
+test_a_file_cut_within_the_table_of_features_is_read()
+{
+	local _ end
+
+	write_case good "$TMP/file"
+	read -r _ end _ <<<"$(perfgen marks "$TMP/file")"
+	truncate -s "$((end + 7))" "$TMP/file"
+	check_script "$TMP/file"
+	grep -q -e ' file is truncated, its header features are missing' "$TMP/out"
+	run report --stdio -i "$TMP/file"
+	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+	check_injected "$TMP/file" 2
+}
+
+# The events before the last are on other pages than it.
+test_a_large_file_cut_within_its_last_record_is_read()
+{
+	local _ end
+
+	write_case record-long-tail "$TMP/file"
+	read -r _ end _ <<<"$(perfgen marks "$TMP/file")"
+	check_cut "$TMP/file" "$((end - 8))" ": the data ends within an event, the last "
+	check_script "$TMP/file" 1
+}
+
+# By more than a page: nothing is mapped there.
+test_a_file_without_most_of_its_data_is_read()
+{
+	SAMPLES=2
+	write_case record-long-tail "$TMP/file"
+	truncate -s 2000 "$TMP/file"
+	check_script "$TMP/file" 0
+	grep -q -e ' file is truncated' "$TMP/out"
+	run report --stdio -i "$TMP/file"
+	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+	check_injected "$TMP/file" 0
+}
+
+# The event is whole, the data that should follow it is not.
+test_aux_area_data_that_is_cut_off_ends_the_data()
+{
+	SAMPLES=2
+	generate auxtrace <<-'END'
+		file.odd = file.record(perfgen.AUXTRACE, file.u64(4096, 0, 0) + file.u32(0, 0, 0, 0)) + bytes(4096)
+	END
+	truncate -s 2000 "$TMP/file"
+	check_script "$TMP/file" 0
+	grep -q -e 'the data ends within an event, the last' "$TMP/out"
+}
+
+# It ends as a file without a word on how long it is, within its last event, which is
+# the block.
+test_a_pipe_that_is_cut_off_is_read()
+{
+	write_case good "$TMP/file" --pipe
+	truncate -s -8 "$TMP/file"
+	check_script "$TMP/file" 2
+	grep -q -e 'unexpected end of event stream' "$TMP/out"
+	run_to 1 inject -i "$TMP/file" -o "$TMP/injected"
+	check_script "$TMP/injected" 2
+
+	# Within the header of that event
+	generate "a pipe cut within a header" --pipe <<-'END'
+		end = file.bytes()[:6 - len(file.block_events())]
+		file.bytes = lambda: end
+	END
+	check_script "$TMP/file" 2
+	grep -q -e 'unexpected end of event stream' "$TMP/out"
+	run_to 1 inject -i "$TMP/file" -o "$TMP/injected"
+	check_script "$TMP/injected" 2
+}
+
+# The lines about programs in the header of the pipe $TMP/file: $TMP/got
+header_of_pipe()
+{
+	run report --header --stdio -i "$TMP/file"
+	grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/got" || :
+}
+
+# A pipe has no section that could be too short: a block whose length is too large is unfinished
+# there.
+test_malformed_blocks_of_a_pipe_are_ignored()
+{
+	local message want
+
+	list_documented | grep -E -e "^($BLOCK)" | grep -v '^block-section-short|' >"$TMP/cases"
+	while IFS='|' read -r CASE message; do
+		write_case "$CASE" "$TMP/file" --pipe
+		header_of_pipe
+		case $message in
+		-v*)	want= ;;
+		'it is longer than its section')
+			want="WARNING: ignored BPF metadata in the header: it ends too early" ;;
+		*)	want="WARNING: ignored BPF metadata in the header: $message" ;;
+		esac
+		[[ $(grep -e 'metadata in the header' "$TMP/out") = "$want" ]] ||
+			fail "$CASE: not '$want': $(cat "$TMP/out")"
+		[[ ! -s $TMP/got ]] || fail "$CASE: prints metadata of the refused block: $(cat "$TMP/got")"
+	done <"$TMP/cases"
+}
+
+# generate_pieces [SIZE] [OPTION...]: a block of 3 pieces and a bit, or of SIZE bytes, which the
+# change in standard input can use
+generate_pieces()
+{
+	generate "a block of ${1:-some} bytes ${*:2}" "${@:2}" <<-END
+		def make_block(size):
+		    one = len(file.make_block(sets=[[(b"version", b'""')], perfgen.BETA[4]]))
+		    return file.make_block(sets=[[(b"version", b'"' + (size - one) * b"x" + b'"')], perfgen.BETA[4]])
+		file.block = make_block(${1:-200001})
+		pieces = [file.piece(file.block[at:at + perfgen.PIECE_SIZE])
+		          for at in range(0, len(file.block), perfgen.PIECE_SIZE)]
+		$(cat)
+	END
+}
+
+# Some of the blocks end where an event ends, and the others need 0 to 7 bytes of padding.
+test_a_block_in_pieces_is_that_of_a_file()
+{
+	local size option piece=$((0xfff8 - 20))
+
+	for size in $((piece - 1)) $piece $(seq $((2 * piece)) $((2 * piece + 9))) $((3 * piece - 1)) 1000000; do
+		generate_pieces "$size" </dev/null
+		run report --header-only -i "$TMP/file"
+		grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/want"
+		[[ $(grep -c -E -x -e '# bpf_metadata (7 alpha: version="x+"|9 beta: version="2.0")' "$TMP/want") = 2 ]] ||
+			fail "$CASE: $(cut -c 1-80 "$TMP/want")"
+		for option in --little --big; do
+			generate_pieces "$size" --pipe "$option" </dev/null
+			header_of_pipe
+			if grep -e 'metadata in the header' "$TMP/out"; then
+				fail "$CASE: a warning"
+			fi
+			same "$CASE" "$TMP/want" "$TMP/got"
+		done
+	done
+}
+
+test_the_block_of_a_pipe_is_printed_once()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		file.second_block = file.make_block(progs=[(11, 0, 0)], sets=[perfgen.GAMMA[4]], names=[b"gamma"])
+		events = file.block_events()
+		file.block_events = lambda: events + 3 * file.piece(bytes(4))
+	END
+	header_of_pipe
+	grep -o '^# bpf_metadata [0-9]*' "$TMP/got" >"$TMP/printed"
+	printf '# bpf_metadata %s\n' 7 9 >"$TMP/want"
+	same "programs in the header" "$TMP/want" "$TMP/printed"
+}
+
+# The pieces are events of the feature that has them.
+test_program_infos_of_a_pipe_are_printed_once()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		infos = file.u64(perfgen.PROG_INFO) + file.u32(2) + b"".join(file.infos)
+		file.more_features = file.record(perfgen.HEADER_FEATURE, infos)
+	END
+	header_of_pipe
+	grep -o '^# bpf_prog_info [0-9]*' "$TMP/out" >"$TMP/printed"
+	printf '# bpf_prog_info %s\n' 7 9 >"$TMP/want"
+	same "programs in the header" "$TMP/want" "$TMP/printed"
+}
+
+# It is ignored whatever is in it. In a pipe, perf warns.
+test_a_second_block_is_ignored()
+{
+	local option size warning='WARNING: ignored BPF metadata in the header: there is another one'
+
+	for option in --file --pipe; do
+		for size in 100 200000; do
+			generate_pieces "$size" "$option" <<-END
+				file.second_block = file.block
+				file.block = file.make_block()
+				if $size == 100:
+				    perfgen.second_block(file)
+			END
+			run report --header --stdio -i "$TMP/file"
+			if [[ $option = --pipe ]]; then
+				[[ $(grep -e 'metadata in the header' "$TMP/out") = "$warning" ]] ||
+					fail "$CASE: not one warning: $(cut -c 1-100 "$TMP/out")"
+			fi
+			grep -e '^# bpf_metadata ' "$TMP/out" | sort -u >"$TMP/got"
+			printf '# bpf_metadata %s\n' '7 alpha: version="1.2.3", answer=42' '9 beta: version="2.0"' >"$TMP/want"
+			same "$CASE: programs in the header" "$TMP/want" "$TMP/got"
+			run inject --bpf-metadata=header -i "$TMP/file" -o "$TMP/injected"
+			perfdata block "$TMP/injected" | cut -f 1,4,5 >"$TMP/got"
+			printf '%s\t%s\t%s\n' 7 version '"1.2.3"' 7 answer 42 9 version '"2.0"' >"$TMP/want"
+			same "$CASE: block that perf inject writes" "$TMP/want" "$TMP/got"
+		done
+	done
+}
+
+# It is no error that a pipe ends, and its records count.
+test_a_pipe_without_a_piece_of_its_block_has_none()
+{
+	local left records want
+
+	for left in 0:-1 0:1 1: '::2'; do
+		for records in True False; do
+			generate_pieces '' --pipe <<-END
+				pieces = pieces[$left]
+				file.block_events = lambda: b"".join(pieces)
+				file.with_records = $records
+			END
+			CASE="pieces [$left] of a pipe"
+			header_of_pipe
+			# Without the first one nothing says that it is a block.
+			want="WARNING: ignored BPF metadata in the header: it ends too early"
+			[[ $left != 1: ]] || want=
+			[[ $(grep -e 'metadata in the header' "$TMP/out") = "$want" ]] ||
+				fail "$CASE: not '$want': $(cat "$TMP/out")"
+			[[ ! -s $TMP/got ]] || fail "$CASE: shown: $(cut -c 1-80 "$TMP/got")"
+			check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+			run report --stdio -s bpf_metadata -i "$TMP/file"
+			if [[ $records = True ]]; then
+				grep -q -e '50.00%  version="2.0"' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+			else
+				grep -q -e '100.00%  (unknown)' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+			fi
+		done
+	done
+}
+
+# perf inject copies all of them or none: a piece alone can look like a block.
+test_pieces_of_a_malformed_block_stay_together()
+{
+	generate_pieces 200000 --pipe <<-'END'
+		tail = file.make_block(progs=[(9, 0, 0)], sets=[[(b"version", b'"3"')]], names=[b"beta"])
+		size = 3 * perfgen.PIECE_SIZE
+		file.block = make_block(size)[:12] + file.u32(size - 16 + len(tail)) + make_block(size)[16:] + tail
+	END
+	header_of_pipe
+	grep -q -x 'WARNING: ignored BPF metadata in the header: it is longer than what is in it' "$TMP/out" ||
+		fail "no warning: $(cut -c 1-80 "$TMP/out")"
+	[[ ! -s $TMP/got ]] || fail "shown: $(cut -c 1-80 "$TMP/got")"
+	run inject -i "$TMP/file" -o -
+	mv "$TMP/stdout" "$TMP/file"
+	header_of_pipe
+	[[ ! -s $TMP/got ]] || fail "perf inject makes a block of it: $(cut -c 1-80 "$TMP/got")"
+}
+
+# Largest resident size of perf report in KiB, and its CPU time in ms
+cost_of_header()
+{
+	run report --header --stdio -i "$1"
+	python3 - "$PBM_PERF" report --header --stdio -i "$1" <<-'END'
+		import resource, subprocess, sys
+		subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+		               stderr=subprocess.DEVNULL)
+		usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+		print(usage.ru_maxrss, round(1000 * (usage.ru_utime + usage.ru_stime)))
+	END
+}
+
+# check_cost FILE: against $MEMORY and $TIME of a good one
+check_cost()
+{
+	local memory time
+
+	read -r memory time <<<"$(cost_of_header "$1")"
+	echo "$CASE: $memory KiB, $time ms; a good file: $MEMORY KiB, $TIME ms"
+	((memory < MEMORY + 65536)) || fail "$CASE: $memory KiB of memory"
+	((time < 3 * TIME + 1000 * SCALE)) || fail "$CASE: $time ms"
+}
+
+cost_of_a_good_file()
+{
+	write_case good "$TMP/file"
+	read -r MEMORY TIME <<<"$(cost_of_header "$TMP/file")"
+}
+
+test_what_a_block_claims_costs_nothing()
+{
+	local claim option
+
+	cost_of_a_good_file
+	for claim in length=1 length=0x04000000 length=0x04000001 length=0xffffffff \
+		nr_sets=0x0fffffff nr_sets=0xffffffff nr_entries=0xffffffff nr_progs=0xffffffff; do
+		for option in --file --pipe; do
+			generate "a block with $claim, $option" "$option" <<-END
+				file.block = file.make_block($claim)
+			END
+			check_cost "$TMP/file"
+		done
+	done
+}
+
+# The file has holes, so it needs next to no space.
+test_a_section_is_read_only_as_far_as_its_block_goes()
+{
+	local magic
+
+	cost_of_a_good_file
+	for magic in BPFMETA FOREIGN; do
+		generate "a section of 1 GiB with magic $magic" <<-END
+			file.section_size = 1 << 30
+			file.block = file.make_block(magic=b"$magic\\0")
+		END
+		truncate -s 1025M "$TMP/file"
+		check_cost "$TMP/file"
+	done
+}
+
+# broken FILE MESSAGE: what is as long as it says, but has no room for an event
+broken()
+{
+	run report --stdio -i "$1"
+	[[ -z $2 ]] || grep -q -e "$2" "$TMP/out" || fail "$CASE: perf report doesn't print $2: $(cat "$TMP/out")"
+	grep -q -x 'failed to process sample' "$TMP/out" || fail "$CASE: perf report takes it for whole"
+	run_to '[1-9]*' script -i "$1"
+	[[ -z $2 ]] || grep -q -e "$2" "$TMP/out" || fail "$CASE: perf script doesn't print $2: $(cat "$TMP/out")"
+	rm -rf "$TMP/injected"
+	run_to '[1-9]*' inject -i "$1" -o "$TMP/injected"
+	run_to '[1-9]*' inject -i "$1" -o -
+}
+
+# perf of v5.1 to v5.18 wrote the arrays of bpf_prog_info one after the other.
+test_arrays_that_are_not_aligned_are_read()
+{
+	generate "arrays that aren't aligned" <<-'END'
+		info = file.prog_info(perfgen.ALPHA, offsets=(4, 12, 20), data_len=28)
+		file.infos[0] = info[:-24] + bytes(4) + info[-24:]
+	END
+	run report --header-only -i "$TMP/file"
+	grep -q '^# bpf_prog_info 7: bpf_prog_0011223344556677_alpha addr 0xffffffffc0001000' "$TMP/out"
+}
+
+# A context switch is nothing but sample ids, and those of its event can be fewer.
+test_sample_ids_are_those_of_the_event()
+{
+	generate "fewer sample ids" <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER | perfgen.CPU), (2, perfgen.IDENTIFIER)]
+		file.odd = file.record(14, file.sample_id())
+	END
+	check_script "$TMP/file"
+	generate "no room for sample ids" <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER | perfgen.CPU), (2, perfgen.IDENTIFIER)]
+		file.odd = file.record(14, file.u64(2))
+	END
+	broken "$TMP/file" ": failed to process type: 14 "
+}
+
+# The number of the mark is that of a feature which the older perf didn't have.
+test_a_stream_of_an_older_perf_is_read()
+{
+	local mark
+
+	for mark in 27 30; do
+		generate "a stream with mark $mark" --pipe <<-END
+			file.last_feature = $mark
+		END
+		check_script "$TMP/file"
+		run report --stdio -i "$TMP/file"
+		grep -q '50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+	done
+}
+
+# PERF_RECORD_READ is as long as its event's read_format says.
+test_a_short_read_of_the_other_byte_order_is_read()
+{
+	generate "a read of one value" --big <<-'END'
+		file.odd = file.record(8, file.u32(1, 2) + file.u64(3) + file.sample_id())
+	END
+	check_script "$TMP/file"
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_READ: 1 2 cpu-clock 3$' "$TMP/out" || fail "$CASE: not swapped: $(grep READ "$TMP/out")"
+}
+
+# AUX area data is looked for in the whole file before the events are read.
+with_aux_area_data()
+{
+	generate "$1" "${@:3}" <<-END
+		file.events = [(1, perfgen.IDENTIFIER)]
+		file.first = file.record(70, file.u32(1, 0) + file.u64(1, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+		file.odd = file.record(perfgen.AUXTRACE, file.u64(64, 0, 0) + file.u32(0, 0, 0, 0)) + bytes(64)
+		$2
+	END
+}
+
+test_aux_area_data_are_looked_for_as_far_as_the_file_goes()
+{
+	local order cut
+
+	for order in '' --big; do
+		# Within the AUX area data, and within the event after it
+		for cut in 68 116 132; do
+			with_aux_area_data "cut at $cut" \
+				"whole = file.bytes(); file.bytes = lambda: whole[:file.odd_offset + $cut]" $order
+			run report --stdio -i "$TMP/file"
+			grep -q ' file is truncated' "$TMP/out" || fail "$CASE $order: no warning: $(cat "$TMP/out")"
+			grep -q '100.00%.*alpha' "$TMP/out" || fail "$CASE $order: no report: $(cat "$TMP/out")"
+		done
+	done
+	with_aux_area_data "all of the file" ''
+	run report --stdio -i "$TMP/file"
+	grep -q '50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+	with_aux_area_data "an event of 0 bytes" 'file.odd += file.pack("IHH", 9, 0, 0)'
+	broken "$TMP/file" 'failed to process type: 70'
+}
+
+# What perf stat record writes before its rounds is not there.
+test_a_round_of_statistics_without_counters_is_an_error()
+{
+	generate "a round without counters" <<-'END'
+		file.odd = file.record(77, file.u64(1, 1000000000))
+	END
+	run_to '[1-9]*' script -i "$TMP/file"
+	grep -q -x 'Stat round without counters.' "$TMP/out" || fail "$CASE: no error: $(cat "$TMP/out")"
+	CASE="perf stat record"
+	run_to 0 stat record -o "$TMP/stat" -e task-clock,page-faults true
+	run script -i "$TMP/stat"
+	[[ $(grep -c -E ' (task-clock|page-faults)$' "$TMP/out") = 2 ]] || fail "$CASE: $(cat "$TMP/out")"
+}
+
+# arm_spe HEADER_SIZE CPUS PARAMS WORDS: of its CPU, after the number of PARAMS
+arm_spe()
+{
+	generate "Arm SPE, $*" <<-END
+		cpu = [0x1010101010101010, 0, $3, *range($4)]
+		file.events = [(1, perfgen.IDENTIFIER)]
+		file.first = file.record(70, file.u32(4, 0) + file.u64(2, $1, 1, $2, *cpu))
+	END
+	run report -D -i "$TMP/file"
+	sed -n '/AUXTRACE_INFO type: 4/,/^$/s/^  *\(.*[^ ]\) *:\([0-9a-fx]*\)$/\1 \2/p' "$TMP/out" >"$TMP/got"
+}
+
+test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes()
+{
+	local params
+
+	for params in 3 1048576; do
+		arm_spe 4 1 "$params" 3
+		printf '%s\n' 'Header version 2' 'Header size 4' 'PMU type v2 1' 'CPU number 1' \
+			'Magic 0x1010101010101010' 'CPU # 0' "Num of params $params" 'MIDR 0x0' 'PMU Type 1' \
+			'Min Interval 2' >"$TMP/want"
+		same "$CASE" "$TMP/want" "$TMP/got"
+	done
+	arm_spe 4 2 2 7
+	[[ $(grep -c '^Magic ' "$TMP/got") = 2 ]] || fail "$CASE: not two CPUs: $(cat "$TMP/got")"
+	# There is no format for a header of 6 numbers.
+	arm_spe 6 1 3 10
+	[[ $(sed -n '5s/ .*//p' "$TMP/got") = Magic ]] || fail "$CASE: $(cat "$TMP/got")"
+}
+
+# group_of LEADER MEMBERS: of a file with two events
+group_of()
+{
+	generate "a group of $2, led by $1" <<-END
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		file.features[17] = file.u32(1) + file.string(b"both") + file.u32($1, $2)
+	END
+	run report --header-only -v -i "$TMP/file"
+}
+
+test_groups_have_the_events_that_they_say()
+{
+	local group
+
+	group_of 0 2
+	grep -q -x '# group: both{cpu-clock,task-clock}' "$TMP/out" || fail "$CASE: $(grep group "$TMP/out")"
+	for group in '0 1000' '0 0' '1 2' '2 1'; do
+		# shellcheck disable=SC2086 # two numbers
+		group_of $group
+		grep -q -x 'invalid group desc' "$TMP/out" || fail "$CASE is taken"
+		if grep '^# group: ' "$TMP/out"; then
+			fail "$CASE is shown"
+		fi
+		run report --stdio --group -i "$TMP/file"
+		grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+	done
+}
+
+# Also for an event that was in a group of the first one
+test_groups_of_a_stream_are_those_of_its_last_description()
+{
+	generate "two descriptions of groups" --pipe <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		both = file.u32(1) + file.string(b"both") + file.u32(0, 2)
+		one = file.u32(1) + file.string(b"one") + file.u32(1, 1)
+		file.features[17] = both
+		file.more_features = file.record(perfgen.HEADER_FEATURE, file.u64(17) + one)
+	END
+	run report --stdio --group -i "$TMP/file"
+	grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+}
+
+test_descriptions_of_events_have_any_size()
+{
+	local size
+
+	for size in 64 136 65536; do
+		generate "a description of $size bytes" <<-END
+			attr = file.attr()[:$size].ljust($size, b"\0")
+			file.features[12] = file.u32(1, $size) + attr + file.u32(0) + file.string(b"clock")
+		END
+		run report --header-only -i "$TMP/file"
+		grep -q -e '^# event : name = clock, , type = 1 .*, sample_type = IP|TID|TIME|PERIOD' "$TMP/out" ||
+			fail "$CASE: $(cat "$TMP/out")"
+	done
+}
+
+# topology BYTES: of one CPU, after the number of strings
+topology()
+{
+	generate "a topology of CPUs" <<-END
+		file.features[7] = file.u32(1, 1)
+		file.features[13] = file.u32(1) + $1 + file.u32(0) + file.u32(5, 0, 0, 0)
+	END
+	run report --header-only -I -i "$TMP/file"
+}
+
+test_a_topology_without_a_string_is_left_out()
+{
+	local core='^# CPU 0: Core ID 5, '
+
+	topology 'file.string(b"0-3")'
+	grep -q "$core" "$TMP/out" || fail "$CASE: no CPU: $(cat "$TMP/out")"
+	grep -q '^# sibling sockets : 0-3$' "$TMP/out" || fail "$CASE: no siblings: $(cat "$TMP/out")"
+	topology 'file.u32(0xfffff0)'
+	if grep -e "$core" "$TMP/out"; then
+		fail "$CASE is shown"
+	fi
+}
+
+test_ranges_of_cpus_end_where_they_say()
+{
+	generate "a range of CPUs" <<-'END'
+		file.odd = file.record(74, file.pack("HBBHH", 2, 0, 0, 1, 3))
+	END
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_CPU_MAP.*: 1-3$' "$TMP/out" || fail "$CASE: $(grep CPU_MAP "$TMP/out")"
+	generate "a range of CPUs that ends first" <<-'END'
+		file.odd = file.record(74, file.pack("HBBHH", 2, 0, 0, 3, 1))
+	END
+	run report -D -i "$TMP/file"
+	grep -q ' PERF_RECORD_CPU_MAP.*: failed to get cpumap from event$' "$TMP/out" ||
+		fail "$CASE: $(grep CPU_MAP "$TMP/out")"
+}
+
+# As wide as the longest set, but no line is too long for a reader.
+test_a_column_of_sets_ends_somewhere()
+{
+	local want
+
+	while read -r CASE want; do
+		write_case "$CASE" "$TMP/file"
+		run report --stdio -s bpf_metadata,bpf_prog -i "$TMP/file"
+		[[ $(awk '/^# [.]/ { print length($3) }' "$TMP/out") = "$want" ]] ||
+			fail "$CASE: not $want wide: $(grep '^# [.]' "$TMP/out")"
+	done <<-'END'
+		good 26
+		block-set-cut 4096
+	END
+}
+
+# A sample between the others that claims 64 KiB, more than the file has
+size_is_wrong()
+{
+	generate "a sample with a wrong size" "$@" <<-'END'
+		sample = file.sample(perfgen.ALPHA[3])
+		file.odd = sample[:6] + file.pack("H", 0xfff8) + sample[8:]
+	END
+}
+
+test_an_event_with_a_wrong_size_is_an_error()
+{
+	local order
+
+	order=$(other_order)
+	size_is_wrong
+	broken "$TMP/file" ""
+	size_is_wrong ${order:+"$order"}
+	broken "$TMP/file" ""
+}
+
+# As long as it was before
+test_an_event_with_a_wrong_size_is_an_error_in_a_large_file()
+{
+	generate "a sample with a wrong size, after many" <<-'END'
+		sample = file.sample(perfgen.ALPHA[3])
+		file.odd = 3000 * sample + sample[:6] + file.pack("H", 0xfff8) + sample[8:]
+	END
+	broken "$TMP/file" '^0x[0-9a-f]*: the data ends within an event$'
+	generate "7 bytes after the last event" <<-'END'
+		file.odd = file.metadata(perfgen.ALPHA, tail=bytes(16))
+		records = file.records
+		file.records = lambda: records() + bytes(7)
+	END
+	broken "$TMP/file" '^0x[0-9a-f]*: the data ends within an event$'
+}
+
+test_aux_area_data_of_a_wrong_size_is_an_error()
+{
+	generate "AUX area data of a wrong size" <<-'END'
+		file.odd = file.record(perfgen.AUXTRACE, file.u64(1 << 40, 0, 0) + file.u32(0, 0, 0, 0))
+	END
+	broken "$TMP/file" '^0x[0-9a-f]*: the data ends within an event$'
+}
+
+test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf()
+{
+	local perf args status
+
+	unpatched_perf
+	size_is_wrong
+	for args in 'report --stdio' script "inject -o $TMP/injected"; do
+		for perf in "$PBM_UNPATCHED_PERF" "$PBM_PERF"; do
+			status=0
+			# shellcheck disable=SC2086 # several words
+			"$perf" $args -i "$TMP/file" >"$TMP/text" 2>&1 </dev/null || status=$?
+			echo "status $status" >>"$TMP/text"
+			[[ $perf = "$PBM_PERF" ]] || mv "$TMP/text" "$TMP/want"
+		done
+		same "perf $args" "$TMP/want" "$TMP/text"
+	done
+}
+
+# Nothing says how long the files of a directory were.
+test_a_directory_whose_data_end_within_an_event_is_an_error()
+{
+	local at
+
+	write_case good "$TMP/dir" --dir
+	for at in 1 8 100; do
+		truncate -s "-$at" "$TMP/dir/data.0"
+		run_to '[1-9]*' script -i "$TMP/dir"
+		run report --stdio -i "$TMP/dir"
+		grep -q -x 'failed to process sample' "$TMP/out" || fail "cut by $at: perf report takes it for whole"
+	done
+}
+
+# The file beside them says.
+test_a_directory_whose_first_file_is_cut_is_read()
+{
+	local _ end
+
+	SAMPLES=8
+	write_case good "$TMP/dir" --dir
+	read -r _ end _ <<<"$(perfgen marks "$TMP/dir/data")"
+	truncate -s "$((end - 8))" "$TMP/dir/data"
+	run script --show-bpf-events -i "$TMP/dir"
+	grep -q -e ' file is truncated' "$TMP/out"
+}
+
+# Kernels add the size of a sample id for each session that listens, and leave in its
+# place what was in the ring buffer before. generate_too_long STALE EVENTS [OPTION...]:
+# so many u64 of it; EVENTS are those of perfgen.File.
+generate_too_long()
+{
+	generate "$1 u64 too long, events $2" "${@:3}" <<-END
+		from perfgen import IDENTIFIER, CPU
+		file.events = [$2]
+		# Its name with the NUL is a byte more than a multiple of 8.
+		perfgen.BETA = (*perfgen.BETA[:2], "gammas", *perfgen.BETA[3:])
+		file.stale = file.u64(*range(0x123456789, 0x123456789 + $1))
+		file.odd = file.text_poke(perfgen.ALPHA[3], b"\\x90" * 5, b"\\xe9\\1\\2\\3\\4")
+	END
+}
+
+# Of $TMP/file, in $TMP/out and $TMP/injected
+read_programs()
+{
+	run script --show-bpf-events --show-text-poke-events -i "$TMP/file"
+	check_number "samples" "$SAMPLES" ' cpu-clock: '
+	check_number "programs" 5 'PERF_RECORD_\(KSYMBOL\|BPF_EVENT\|TEXT_POKE\)'
+	mv "$TMP/out" "$TMP/$1.out"
+	run inject -i "$TMP/file" -o "$TMP/$1.injected"
+}
+
+# The same is read as if they were not too long, and perf inject writes them as they
+# should be.
+test_events_that_the_kernel_wrote_too_long_are_read()
+{
+	local events stale option
+
+	for events in '(1, 0)' '(101, IDENTIFIER), (102, IDENTIFIER)' \
+		'(101, IDENTIFIER), (102, IDENTIFIER | CPU)' '(101, IDENTIFIER | CPU), (102, IDENTIFIER)'; do
+		for option in --little --big --pipe; do
+			generate_too_long 0 "$events" "$option"
+			read_programs plain
+			for stale in 1 3 8; do
+				generate_too_long "$stale" "$events" "$option"
+				read_programs long
+				same "$CASE: perf script" "$TMP/plain.out" "$TMP/long.out"
+				cmp "$TMP/plain.injected" "$TMP/long.injected" ||
+					fail "$CASE: perf inject writes other bytes"
+			done
+		done
+	done
+}
+
+# Not the sample id: without it nobody can tell what these bytes are.
+test_events_without_sample_ids_keep_their_length()
+{
+	generate "no sample ids, but 16 bytes" <<-'END'
+		file.attr_bits = ()
+		file.stale = file.u64(1, 2)
+	END
+	run script --show-bpf-events -i "$TMP/file"
+	check_number "samples" "$SAMPLES" ' cpu-clock: '
+	run inject -i "$TMP/file" -o "$TMP/injected"
+	perfdata sizes "$TMP/file" >"$TMP/want"
+	perfdata sizes "$TMP/injected" >"$TMP/got"
+	same "sizes of records" "$TMP/want" "$TMP/got"
+}
+
+# generate_mmap2 INODE MISC BITS [OPTION...]
+generate_mmap2()
+{
+	generate "MMAP2 with $1" "${@:4}" <<-END
+		file.attr_bits += ($3)
+		file.odd = file.mmap2(b"/bin/true", $1, $2)
+	END
+}
+
+# mmap2_shows WHAT: in each command, and in what perf inject makes of it
+mmap2_shows()
+{
+	local file=$TMP/file
+
+	for file in "$TMP/file" "$TMP/injected"; do
+		run script --show-mmap-events -i "$file"
+		check_number "samples of perf script" "$SAMPLES" ' cpu-clock: '
+		grep -q -e "\[0x400000(0x1000) @ 0 $1\]: .* /bin/true" "$TMP/out" ||
+			fail "$CASE: no $1: $(cat "$TMP/out")"
+		run report -D -i "$file"
+		grep -q -e "\[0x400000(0x1000) @ 0 $1\]: .* /bin/true" "$TMP/out" ||
+			fail "$CASE: perf report -D shows no $1: $(cat "$TMP/out")"
+		run report --stdio -i "$file"
+		run inject -b -i "$file" -o "$TMP/build-ids"
+		[[ $file != "$TMP/file" ]] || run inject -i "$file" -o "$TMP/injected"
+	done
+}
+
+ASKED='perfgen.BUILD_ID,'
+FLAG=perfgen.MMAP_BUILD_ID
+
+# The kernel leaves it set for who is next.
+test_the_flag_of_a_build_id_that_nobody_asked_for_is_ignored()
+{
+	local option major
+
+	for option in --little --big --pipe; do
+		for major in 0 1 8 253 259; do
+			generate_mmap2 "file.inode($major, 5, 7, 9)" "$FLAG" "" "$option"
+			mmap2_shows "$(printf '%02x' "$major"):05 7 9"
+		done
+	done
+}
+
+test_a_build_id_is_read()
+{
+	local option id=000102030405060708090a0b0c0d0e0f10111213
+
+	for option in --little --big --pipe; do
+		generate_mmap2 'bytes([20, 0, 0, 0]) + bytes(range(20))' "$FLAG" "$ASKED" "$option"
+		mmap2_shows "<$id>"
+		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(20))' "$FLAG" "$ASKED" "$option"
+		mmap2_shows "<${id:0:16}>"
+		# perf inject --mmap2-buildid-all leaves the attributes as they were.
+		generate_mmap2 'bytes([20, 0, 0, 0]) + bytes(range(20))' "$FLAG" "" "$option"
+		mmap2_shows "<$id>"
+		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(128, 148))' "$FLAG" "" "$option"
+		mmap2_shows "<8081828384858687>"
+	done
+}
+
+test_a_build_id_that_is_too_long_is_ignored()
+{
+	local size
+
+	for size in 21 255; do
+		generate_mmap2 "file.inode($size, 5, 7, 9)" "$FLAG" "$ASKED"
+		mmap2_shows "$(printf '%02x' "$size"):05 7 9"
+	done
+}
+
+test_an_event_without_room_for_its_build_id_is_an_error()
+{
+	local size
+
+	for size in 8 32 40; do
+		generate "MMAP2 of $size bytes" <<-END
+			file.attr_bits += ($ASKED)
+			file.odd = file.mmap2(b"", bytes([255] * 24), $FLAG, $size)[:$size]
+		END
+		broken "$TMP/file" 'failed to process type: 10 '
+	done
+}
+
+# perf groups at the end mark of features, which is another number in a later perf, and
+# has no data.
+test_a_stream_of_a_later_perf_is_grouped()
+{
+	local last features
+
+	while read -r last features; do
+		generate "end mark $last, features $features" --pipe <<-END
+			file.events = [(101, perfgen.IDENTIFIER), (102, perfgen.IDENTIFIER)]
+			file.features = $features
+			file.last_feature = $last
+		END
+		run report --stdio --group -i "$TMP/file"
+		grep -q -E -e "^# Samples: 4 +of events " "$TMP/out" ||
+			fail "$CASE: not grouped: $(cat "$TMP/out")"
+		run report --stdio --header-only -i "$TMP/file"
+		grep -q -x '# hostname : host' "$TMP/out" || fail "$CASE: no header: $(cat "$TMP/out")"
+		if grep -e 'Samples' "$TMP/out"; then
+			fail "$CASE: more than the header"
+		fi
+	done <<-'END'
+		32 {}
+		33 {}
+		33 {32: bytes(16)}
+		40 {39: bytes(8)}
+	END
+}
+
+larger_attributes()
+{
+	generate "larger attributes" "$@" <<-'END'
+		file.attr_size = perfgen.ATTR_SIZE + 8
+	END
+}
+
+test_a_file_of_a_later_perf_is_explained()
+{
+	local order command
+
+	order=$(other_order)
+	for command in 'script' 'report --stdio' "inject -o $TMP/injected" 'evlist'; do
+		larger_attributes ${order:+"$order"}
+		# shellcheck disable=SC2086 # several words
+		run_to '[1-9]*' $command -i "$TMP/file"
+		grep -q -F -e "The $TMP/file file is from a newer perf" "$TMP/out" ||
+			fail "perf $command: $(cat "$TMP/out")"
+		grep -q -F -e "perf inject -i $TMP/file -o - | perf report -i -" "$TMP/out"
+	done
+	# What it says works
+	larger_attributes --pipe
+	check_script "$TMP/file"
+	run report --stdio -i "$TMP/file"
+	check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+	# Broken, and not of a newer perf
+	generate "wrong size of attributes" <<-'END'
+		attr = file.attr
+		file.attr = lambda n: attr(n)[:4] + file.u32(1 << 20) + attr(n)[8:]
+	END
+	run_to '[1-9]*' script -i "$TMP/file"
+	grep -x -F 'incompatible file format (rerun with -v to learn more)' "$TMP/out"
+	if grep -e 'newer perf' "$TMP/out"; then
+		fail "takes a broken file for that of a newer perf"
+	fi
+}
+
+run_tests \
+	test_each_case_is_documented \
+	test_a_good_file_is_read \
+	test_malformed_records_are_skipped \
+	test_odd_records_are_shown \
+	test_malformed_blocks_are_ignored \
+	test_malformed_blocks_of_a_pipe_are_ignored \
+	test_odd_blocks_are_shown \
+	test_malformed_program_infos_do_no_harm \
+	test_unknown_features_are_left_out \
+	test_unknown_types_are_skipped \
+	test_unknown_types_are_skipped_in_a_directory \
+	test_programs_in_each_others_place_are_shown \
+	test_programs_in_each_others_place_are_browsed \
+	test_many_keys_with_the_same_hash_are_read \
+	test_a_value_of_many_strings_is_converted \
+	test_short_events_of_the_other_byte_order_are_errors \
+	test_malformed_files_of_others_are_read \
+	test_a_file_cut_at_each_byte_of_a_record_is_read \
+	test_a_file_cut_at_each_byte_of_the_block_is_read \
+	test_a_file_cut_within_the_table_of_features_is_read \
+	test_a_large_file_cut_within_its_last_record_is_read \
+	test_a_file_without_most_of_its_data_is_read \
+	test_aux_area_data_that_is_cut_off_ends_the_data \
+	test_a_pipe_that_is_cut_off_is_read \
+	test_a_block_in_pieces_is_that_of_a_file \
+	test_the_block_of_a_pipe_is_printed_once \
+	test_program_infos_of_a_pipe_are_printed_once \
+	test_a_second_block_is_ignored \
+	test_a_pipe_without_a_piece_of_its_block_has_none \
+	test_pieces_of_a_malformed_block_stay_together \
+	test_what_a_block_claims_costs_nothing \
+	test_a_section_is_read_only_as_far_as_its_block_goes \
+	test_groups_have_the_events_that_they_say \
+	test_groups_of_a_stream_are_those_of_its_last_description \
+	test_descriptions_of_events_have_any_size \
+	test_a_topology_without_a_string_is_left_out \
+	test_ranges_of_cpus_end_where_they_say \
+	test_a_column_of_sets_ends_somewhere \
+	test_a_round_of_statistics_without_counters_is_an_error \
+	test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes \
+	test_arrays_that_are_not_aligned_are_read \
+	test_sample_ids_are_those_of_the_event \
+	test_a_stream_of_an_older_perf_is_read \
+	test_a_short_read_of_the_other_byte_order_is_read \
+	test_aux_area_data_are_looked_for_as_far_as_the_file_goes \
+	test_an_event_with_a_wrong_size_is_an_error \
+	test_an_event_with_a_wrong_size_is_an_error_in_a_large_file \
+	test_aux_area_data_of_a_wrong_size_is_an_error \
+	test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf \
+	test_a_directory_whose_data_end_within_an_event_is_an_error \
+	test_a_directory_whose_first_file_is_cut_is_read \
+	test_events_that_the_kernel_wrote_too_long_are_read \
+	test_events_without_sample_ids_keep_their_length \
+	test_the_flag_of_a_build_id_that_nobody_asked_for_is_ignored \
+	test_a_build_id_is_read \
+	test_a_build_id_that_is_too_long_is_ignored \
+	test_an_event_without_room_for_its_build_id_is_an_error \
+	test_a_stream_of_a_later_perf_is_grouped \
+	test_a_file_of_a_later_perf_is_explained

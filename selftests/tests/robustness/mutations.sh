@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Real recordings with random changes; mutate.py tells which, and what is wrong with
+# perf's answer.
+#
+# Environment:
+#	PBM_MUTATIONS		how many files (default: 200)
+#	PBM_MUTATIONS_SEED	of the random numbers (default: 1)
+#	PBM_FINDINGS		a directory for findings, and a log that grows (optional)
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it reads files that are made up"
+
+FINDINGS=${PBM_FINDINGS:-}
+SEED=${PBM_MUTATIONS_SEED:-1}
+
+# Each run of perf would read all symbols of the kernel, which takes longer than the rest.
+mutate()
+{
+	head -n 100 /proc/kallsyms >"$TMP/kallsyms"
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount --bind "$1" /proc/kallsyms && shift && exec "$@"' \
+		sh "$TMP/kallsyms" python3 -S "$SELFTESTS/lib/mutate.py" "$@"
+}
+
+# A file and what goes through a pipe, some 50 KB each, with all that mutate.py changes
+record_programs()
+{
+	hold simple functions busy_v1
+	spend "$((${#HELD_IDS[@]} - 1))" 200000
+	"$PBM_PERF" record -N -q -g -F 499 -e '{cpu-clock,task-clock}' -o "$TMP/file.data" -- "${WORKLOAD[@]}"
+	"$PBM_PERF" record -N -q -g -F 499 -e cpu-clock,task-clock -o - -- "${WORKLOAD[@]}" >"$TMP/pipe.data"
+	release
+}
+
+# What mutate.py finds of a program in the place of perf
+pretend()
+{
+	printf '#!/bin/sh\n%s\n' "$1" >"$TMP/pretended"
+	chmod +x "$TMP/pretended"
+	mkdir -p "$TMP/found"
+	PBM_SANITIZED=0 mutate run "$TMP/pretended" 1 "$TMP/found" "$TMP/file.data" 2>"$TMP/out"
+}
+
+must_find()
+{
+	local status=0
+
+	pretend "$1" || status=$?
+	[[ $status = 1 ]] || fail "status $status of: $1: $(cat "$TMP/out")"
+	grep -F -e "$2" "$TMP/out" || fail "didn't find '$2': $(cat "$TMP/out")"
+	[[ -s $TMP/found/1-0.data && -s $TMP/found/1-0.txt ]] || fail "it isn't kept"
+	rm -r "$TMP/found"
+}
+
+test_mutations_are_the_same_each_time()
+{
+	local number
+
+	record_programs
+	for number in {0..19}; do
+		mutate write "$TMP/file.data" "$SEED" "$number" "$TMP/one" >"$TMP/changes"
+		mutate write "$TMP/file.data" "$SEED" "$number" "$TMP/two" | diff -u "$TMP/changes" -
+		cmp "$TMP/one" "$TMP/two"
+		[[ -s $TMP/changes ]] || fail "number $number changes nothing"
+	done
+}
+
+test_what_is_wrong_is_found()
+{
+	record_programs
+	# shellcheck disable=SC2016 # for the pretended perf
+	must_find 'kill -SEGV $$' "dies from signal 11"
+	must_find 'exec head -c 100M /dev/zero' "writes more than 64 MiB"
+	must_find 'exec sleep 1000' "takes more than"
+	must_find "printf '\\033[1m'" "prints a control character"
+	must_find "printf '\\302\\233'" "prints a control character"
+	must_find "printf 'a\\233'" "prints a control character"
+	pretend 'printf "\\303\\233\\t\\377\\n"; exit 1' || fail "finds something else: $(cat "$TMP/out")"
+}
+
+test_perf_reads_mutated_recordings()
+{
+	local path=${FINDINGS:-$TMP/findings}
+
+	record_programs
+	mkdir -p "$path"
+	mutate run "$PBM_PERF" "${PBM_MUTATIONS:-200}" "$path" "$TMP/file.data" "$TMP/pipe.data" \
+		--seed="$SEED" 2>&1 | tee "$path/log" ||
+		fail "see above${FINDINGS:+ and $FINDINGS}"
+}
+
+run_tests \
+	test_mutations_are_the_same_each_time \
+	test_what_is_wrong_is_found \
+	test_perf_reads_mutated_recordings
