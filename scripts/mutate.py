@@ -80,12 +80,13 @@ TESTS_OF = (
     (r"util/btf-value\.c", "values.sh hostile.sh maps.sh"),
     (r"util/utf8\.c", "values.sh lengths.sh header.sh malformed.sh convert.sh report.sh"),
     (r"util/bpf-metadata-collect\.c",
-     "maps.sh counts.sh lengths.sh functions.sh hostile.sh values.sh syscalls.sh agree.sh live.sh"),
+     "maps.sh key_counts.sh lengths.sh functions.sh hostile.sh values.sh syscalls.sh cross_check.sh live.sh"),
     (r"util/bpf-metadata-(write|read)\.c", "header.sh malformed.sh byteorder.sh inject.sh lengths.sh"),
     (r"util/bpf-metadata.*\.c",
-     "functions.sh counts.sh lengths.sh header.sh placement.sh malformed.sh byteorder.sh convert.sh "
-     "inject.sh switch.sh live.sh report.sh"),
-    (r"util/bpf-event\.c", "agree.sh functions.sh header.sh malformed.sh report.sh live.sh switch.sh"),
+     "functions.sh key_counts.sh lengths.sh header.sh placement.sh malformed.sh byteorder.sh convert.sh "
+     "inject.sh switch_output.sh live.sh report.sh"),
+    (r"util/bpf-event\.c",
+     "cross_check.sh functions.sh header.sh malformed.sh report.sh live.sh switch_output.sh"),
     (r"util/(sort|hist|map|maps|machine|dso|symbol-elf)\.c|builtin-(report|top|diff)\.c|ui/.*",
      "report.sh untouched.sh malformed.sh"),
     (r"util/(header|env)\.c",
@@ -93,13 +94,13 @@ TESTS_OF = (
     (r"util/(session|event|tool|ordered-events)\.c",
      "placement.sh malformed.sh byteorder.sh live.sh report.sh"),
     (r"builtin-record\.c|util/(synthetic-events|sideband_evlist)\.c",
-     "modes.sh placement.sh record.sh live.sh switch.sh"),
+     "modes.sh placement.sh record.sh live.sh switch_output.sh"),
     (r"builtin-inject\.c", "inject.sh placement.sh malformed.sh report.sh"),
     (r"builtin-script\.c", "placement.sh values.sh header.sh malformed.sh"),
     (r"util/data-convert-.*\.c", "convert.sh malformed.sh untouched.sh"),
     (r".*",
-     "functions.sh maps.sh counts.sh lengths.sh header.sh placement.sh modes.sh malformed.sh "
-     "byteorder.sh convert.sh inject.sh record.sh live.sh switch.sh report.sh users.sh"),
+     "functions.sh maps.sh key_counts.sh lengths.sh header.sh placement.sh modes.sh malformed.sh "
+     "byteorder.sh convert.sh inject.sh record.sh live.sh switch_output.sh report.sh perf_tools.sh"),
 )
 
 CLEANUP = re.compile(r"free|delete|exit|close|put|unlock|lock|up_|down_|debug|warning|pr_|destroy|release")

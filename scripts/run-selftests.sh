@@ -118,7 +118,7 @@ Environment:
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: 240)
-  PBM_MUTATIONS, PBM_MUTATIONS_SEED  how many mutated files the tests "mutations:"
+  PBM_MUTATIONS, PBM_MUTATIONS_SEED  how many mutated files the tests "mutated_files:"
                     read, and of which random numbers (default: 200, 1)
   PBM_FINDINGS      where they keep those that perf can't read (default:
                     out/TAG/selftests/findings)

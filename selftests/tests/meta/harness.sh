@@ -519,7 +519,7 @@ test_missing_sets_are_forgiven_at_busy_times_only()
 agree_after()
 {
 	sed -E "$1" "$TMP/want" >"$TMP/changed"
-	python3 "$SELFTESTS/lib/agree.py" "${2:-$TMP/data}" "$TMP/changed"
+	python3 "$SELFTESTS/lib/cross_check.py" "${2:-$TMP/data}" "$TMP/changed"
 }
 
 test_disagreement_is_found()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Real recordings with random changes; mutate.py tells which, and what is wrong with
+# Real recordings with random changes; mutate_file.py tells which, and what is wrong with
 # perf's answer.
 #
 # Environment:
@@ -22,10 +22,10 @@ mutate()
 	head -n 100 /proc/kallsyms >"$TMP/kallsyms"
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --mount sh -c 'mount --bind "$1" /proc/kallsyms && shift && exec "$@"' \
-		sh "$TMP/kallsyms" python3 -S "$SELFTESTS/lib/mutate.py" "$@"
+		sh "$TMP/kallsyms" python3 -S "$SELFTESTS/lib/mutate_file.py" "$@"
 }
 
-# A file and what goes through a pipe, some 50 KB each, with all that mutate.py changes
+# A file and what goes through a pipe, some 50 KB each, with all that mutate_file.py changes
 record_programs()
 {
 	hold simple functions busy_v1
@@ -35,7 +35,7 @@ record_programs()
 	release
 }
 
-# What mutate.py finds of a program in the place of perf
+# What mutate_file.py finds of a program in the place of perf
 pretend()
 {
 	printf '#!/bin/sh\n%s\n' "$1" >"$TMP/pretended"

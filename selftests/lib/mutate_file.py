@@ -3,11 +3,13 @@
 """
 Change perf.data files at random, and let perf read what comes out.
 
-  mutate.py run PERF COUNT DIR FILE...   COUNT files, made of each FILE in turn, in DIR
-        --seed=N                         of the random numbers (1)
-        --first=N                        begin with this one (0)
-  mutate.py write FILE SEED N NEW        one of them, and print what was changed
-  mutate.py list FILE                    what there is to change
+  mutate_file.py run PERF COUNT DIR FILE...
+                                      COUNT files, made of each FILE in turn, in DIR
+        --seed=N                      of the random numbers (1)
+        --first=N                     begin with this one (0)
+  mutate_file.py write FILE SEED N NEW
+                                      one of them, and print what was changed
+  mutate_file.py list FILE            what there is to change
 
 The same FILE, seed and number give the same bytes. A finding is if "perf report
 --header", "script", "inject" or "data convert --to-json" dies from a signal, takes
@@ -393,7 +395,7 @@ def main(args):
     try:
         return command(options, *rest[1:])
     except (perfdata.Bad, OSError) as error:
-        print(f"mutate.py: {error}", file=sys.stderr)
+        print(f"mutate_file.py: {error}", file=sys.stderr)
         return 2
 
 

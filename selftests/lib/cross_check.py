@@ -4,8 +4,9 @@
 Compare what one recording says about BPF programs in its different records with each
 other, and with what bpftool said while the programs were loaded.
 
-  agree.py FILE WANT    WANT has the output of "bpftool -j prog show id ID", a line for
-                        each program, and a line "unloaded ID" for each that is gone
+  cross_check.py FILE WANT    WANT has the output of "bpftool -j prog show id ID", a line
+                              for each program, and a line "unloaded ID" for each that
+                              is gone
 
 Of each program of WANT there has to be one BPF_EVENT of its load, and one of its
 unload if it is gone, with its tag, after the KSYMBOL records of its functions, of which

@@ -28,7 +28,7 @@ note_unloaded()
 
 agree()
 {
-	python3 "$SELFTESTS/lib/agree.py" "$TMP/data" "$TMP/want"
+	python3 "$SELFTESTS/lib/cross_check.py" "$TMP/data" "$TMP/want"
 	perfdata check "$TMP/data"
 }
 
