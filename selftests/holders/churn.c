@@ -28,7 +28,7 @@
 #include <sys/wait.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
-#include "section.h"
+#include "btf_section.h"
 
 #define MAX_LIVES 64
 #define NEVER UINT64_MAX

@@ -13,7 +13,7 @@
 #				before run_tests: all tests of the file
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
-#	hold_built MODE		the same for "built MODE"
+#	hold_handmade MODE	the same for "handmade_btf MODE"
 #	spend [INDEX TIMES]...	make record run these held programs, so many times each
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		perf script --show-bpf-events, into FILE.script
@@ -119,9 +119,9 @@ hold()
 	hold_command "$OUTPUT/hold" "${args[@]}" "${@/%/.bpf.o}"
 }
 
-hold_built()
+hold_handmade()
 {
-	hold_command "$OUTPUT/built" "$1"
+	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
 # One holder a test. It ends when its input does, which is when this shell does.

@@ -10,7 +10,7 @@ Compare the metadata that perf script prints with what is expected.
                                            compare all keys that start with PREFIX
 
 SCRIPT is the output of "perf script --show-bpf-events", PROG a KSYMBOL name,
-WANT a C source (or the output of "built want") with a comment before each
+WANT a C source (or the output of "handmade_btf want") with a comment before each
 variable, and ORACLE the output of "bpftool -j prog show":
 
   /* want: TEXT [bpftool: TEXT] */

@@ -2,7 +2,7 @@
 /*
  * A variable of each C type that a value text exists for, all in one object,
  * except floating point (types_float.bpf.c) and what clang does not write
- * (../holders/built.c).
+ * (../holders/handmade_btf.c).
  *
  * values.py reads the comment before each variable: "want" is the text that
  * perf must print; "bpftool" is what bpftool prints instead, where it differs.

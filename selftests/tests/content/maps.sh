@@ -29,7 +29,7 @@ test_two_sections_are_both_read()
 # .data and .rodatax come first, but are no read-only sections; then .rodata.b.
 test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 {
-	hold_built maps
+	hold_handmade maps
 	entries_of_held
 	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
 }
@@ -37,7 +37,7 @@ test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 # Compilers don't write that, but nothing forbids it.
 test_first_variable_wins_on_equal_names()
 {
-	hold_built twice
+	hold_handmade twice
 	entries_of_held
 	want_entries first 1 equal 1 last 1
 }
@@ -69,14 +69,14 @@ test_program_without_metadata_has_no_record()
 
 test_program_without_btf_has_the_metadata_of_its_map()
 {
-	hold_built no-btf
+	hold_handmade no-btf
 	entries_of_held
 	want_entries key 7
 }
 
 test_program_and_map_without_btf_have_no_record()
 {
-	hold_built bare
+	hold_handmade bare
 	record "$TMP/data"
 	show "$TMP/data"
 	shows_no_record "$(symbol_of 0)"

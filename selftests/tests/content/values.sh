@@ -11,7 +11,7 @@ recorded()
 {
 	[[ ! -e $TMP/$1.symbol ]] || return 0
 	case $1 in
-	built)	hold_built types ;;
+	handmade) hold_handmade types ;;
 	*)	hold "$1" ;;
 	esac
 	record "$TMP/$1.data"
@@ -36,9 +36,9 @@ compare_with_bpftool()
 
 want_of()
 {
-	if [[ $1 = built ]]; then
-		"$OUTPUT/built" want types >"$TMP/built.want"
-		echo "$TMP/built.want"
+	if [[ $1 = handmade ]]; then
+		"$OUTPUT/handmade_btf" want types >"$TMP/handmade.want"
+		echo "$TMP/handmade.want"
 	else
 		echo "$SELFTESTS/progs/$1.bpf.c"
 	fi
@@ -64,12 +64,12 @@ test_double()				{ compare types_float double_; }
 test_float()				{ compare types_float float_; }
 test_all_floating_point_keys_are_there_once()	{ compare types_float ""; }
 
-test_enum64()				{ compare_with_bpftool built enum64_; }
-test_enum_signs_and_sizes()		{ compare_with_bpftool built enum_; }
-test_bit_fields_without_kind_flag()	{ compare_with_bpftool built bits_; }
-test_chars_as_gcc_encodes_them()	{ compare_with_bpftool built char_; }
-test_chains_of_modifiers()		{ compare_with_bpftool built modifiers; }
-test_all_built_keys_are_there_once()	{ compare_with_bpftool built ""; }
+test_enum64()				{ compare_with_bpftool handmade enum64_; }
+test_enum_signs_and_sizes()		{ compare_with_bpftool handmade enum_; }
+test_bit_fields_without_kind_flag()	{ compare_with_bpftool handmade bits_; }
+test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
+test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
+test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
 
 run_tests \
 	test_integers \

@@ -23,7 +23,7 @@ check_maps()
 	: >"$TMP/bytes"
 	while read -r name type key_size value_size how; do
 		[[ $how = bytes ]] || continue
-		if [[ $("$OUTPUT/built" takes-types "$type" "$key_size" "$value_size") = no ]]; then
+		if [[ $("$OUTPUT/handmade_btf" takes-types "$type" "$key_size" "$value_size") = no ]]; then
 			echo "$name: the kernel takes no types for $type"
 		elif [[ ! $name =~ ^($SIZED_AT_RUN_TIME)$ ]]; then
 			echo "$name ($type)" >>"$TMP/bytes"
@@ -50,9 +50,9 @@ test_maps_of_the_tests()
 
 test_kernel_takes_types_for_some_maps_only()
 {
-	[[ $("$OUTPUT/built" takes-types hash 8 8) = yes ]] || fail "no types for a hash"
-	[[ $("$OUTPUT/built" takes-types percpu_array 4 16) = yes ]] || fail "no types for a percpu_array"
-	[[ $("$OUTPUT/built" takes-types stack_trace 4 8) = no ]] || fail "types for a stack_trace"
+	[[ $("$OUTPUT/handmade_btf" takes-types hash 8 8) = yes ]] || fail "no types for a hash"
+	[[ $("$OUTPUT/handmade_btf" takes-types percpu_array 4 16) = yes ]] || fail "no types for a percpu_array"
+	[[ $("$OUTPUT/handmade_btf" takes-types stack_trace 4 8) = no ]] || fail "types for a stack_trace"
 }
 
 run_tests \

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs and maps whose BTF no C compiler at hand writes: built by hand,
+ * Programs and maps whose BTF no C compiler at hand writes: made by hand,
  * loaded, and held until standard input ends (as hold.c does).
  *
- *   built types      enum64, signed and narrow enums, bit-fields of before 2018, ...
- *   built maps       several maps, some of which do not qualify, with equal keys
- *   built no-btf     a program without BTF, its map has BTF
- *   built bare       neither the program nor its map has BTF
- *   built want types the expected values, as values.py reads them in progs/
- *   built takes-types TYPE KEY_SIZE VALUE_SIZE   whether the kernel takes BTF for such a map:
- *                    yes or no
+ *   handmade_btf types       enum64, signed and narrow enums, bit-fields of before 2018, ...
+ *   handmade_btf maps        several maps, some of which do not qualify, with equal keys
+ *   handmade_btf no-btf      a program without BTF, its map has BTF
+ *   handmade_btf bare        neither the program nor its map has BTF
+ *   handmade_btf want types  the expected values, as values.py reads them in progs/
+ *   handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE
+ *                            whether the kernel takes BTF for such a map: yes or no
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/filter.h>
-#include "section.h"
+#include "btf_section.h"
 
 #define PREFIX "bpf_metadata_"
 
@@ -230,7 +230,7 @@ static void load_types(void)
 
 	build_types(&sec);
 	map = section__create_map(&sec);
-	load_program("built_types", true, &map, 1);
+	load_program("handmade_types", true, &map, 1);
 }
 
 static void load_maps(void)
@@ -243,7 +243,7 @@ static void load_maps(void)
 		int_map(".rodata.a", 5, KEYS("in_a", "equal")),
 	};
 
-	load_program("built_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
+	load_program("handmade_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
 }
 
 /* The second variable of this name has another value, and others follow. */
@@ -259,21 +259,21 @@ static void load_twice(void)
 	section__add(&sec, id, 4, "equal", 2, NULL, NULL);
 	section__add(&sec, id, 4, "last", 1, NULL, NULL);
 	map = section__create_map(&sec);
-	load_program("built_twice", true, &map, 1);
+	load_program("handmade_twice", true, &map, 1);
 }
 
 static void load_no_btf(void)
 {
 	int map = int_map(".rodata", 7, KEYS("key"));
 
-	load_program("built_no_btf", false, &map, 1);
+	load_program("handmade_no_btf", false, &map, 1);
 }
 
 static void load_bare(void)
 {
 	int map = create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0);
 
-	load_program("built_bare", false, &map, 1);
+	load_program("handmade_bare", false, &map, 1);
 }
 
 static enum bpf_map_type map_type(const char *name)
@@ -356,7 +356,7 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: built types|maps|twice|no-btf|bare, or: built want types,\n"
-			"       or: built takes-types TYPE KEY_SIZE VALUE_SIZE\n");
+	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|bare, or: handmade_btf want types,\n"
+			"       or: handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE\n");
 	return 2;
 }

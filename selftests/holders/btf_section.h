@@ -3,8 +3,8 @@
  * Sections of variables, and the maps that hold them, with BTF written by hand.
  * Whatever fails ends the program with a message.
  */
-#ifndef PBM_SECTION_H
-#define PBM_SECTION_H
+#ifndef PBM_BTF_SECTION_H
+#define PBM_BTF_SECTION_H
 
 #include <stdint.h>
 #include <bpf/btf.h>
