@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the tests; each sources it and ends with: run_tests test_NAME...
+# The tests share this file; each sources it and ends with: run_tests test_NAME...
 #
 # A test is a function. It runs in a subshell under "set -e", so that the first
 # command that fails ends it; its output is the diagnosis. It may call
@@ -124,15 +124,15 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# One holder a test. It ends when its input does, which is when this shell does.
+# The holder is one for each test. It ends when its input does, which is when this shell
+# does.
 hold_command()
 {
 	local id name
 
 	HELD_IDS=()
 	HELD_NAMES=()
-	cd "$OUTPUT" || fail "cannot enter $OUTPUT"
-	coproc HOLDER { exec "$@"; }
+	coproc HOLDER { cd "$OUTPUT" && exec "$@"; }
 	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" id name; do
 		[[ $id != ready ]] || return 0
 		HELD_IDS+=("$id")

@@ -8,9 +8,9 @@
 
 NATIVE_ONLY="it compares what two perfs make of the same files"
 
-# Files of the same programs in both modes that older perf reads, once for all
-# tests of this file; the programs stay loaded as long as they are compared.
-recorded()
+# The files are of the same programs, in both modes that older perf reads. The programs
+# stay loaded as long as perf compares them.
+record_both_modes()
 {
 	unpatched_perf
 	hold busy_v1 busy_v2 simple
@@ -38,15 +38,14 @@ both()
 		fi
 		rm -rf "$TMP/work" && mkdir "$TMP/work"
 		cp -p "$TMP/header.data" "$TMP/none.data" "$TMP/work"
-		cd "$TMP/work"
 		status=0
-		"$TMP/same/perf" "$@" >"$TMP/work/stdout" 2>"$TMP/work/stderr" </dev/null || status=$?
+		(cd "$TMP/work" && exec "$TMP/same/perf" "$@") \
+			>"$TMP/work/stdout" 2>"$TMP/work/stderr" </dev/null || status=$?
 		echo "$status" >"$TMP/work/status"
 		((status < 128 || status > 191)) || fail "status $status of '$*': $(cat "$TMP/work/stderr")"
 		# perf report ends with a tip that is drawn by lot.
 		sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/work/stdout"
 		rm -rf "$TMP/outputs/$perf"
-		cd "$TMP"
 		mv "$TMP/work" "$TMP/outputs/$perf"
 	done
 	echo "$name: status $status, $(wc -c <"$TMP/outputs/patched/stdout") bytes"
@@ -80,7 +79,7 @@ test_reports()
 {
 	local file
 
-	recorded
+	record_both_modes
 	for file in header.data none.data; do
 		want_same report --stdio -i "$file"
 		want_same report --stdio -s comm,dso,sym -F overhead,period,sample,comm,dso,sym -i "$file"
@@ -99,7 +98,7 @@ test_memory_reports_and_annotation()
 {
 	local file
 
-	recorded
+	record_both_modes
 	for file in header.data none.data; do
 		want_same_in_any_case mem report --stdio -i "$file"
 		want_same_in_any_case c2c report --stdio -i "$file"
@@ -109,7 +108,7 @@ test_memory_reports_and_annotation()
 
 test_headers_without_metadata()
 {
-	recorded
+	record_both_modes
 	want_same report --header-only -i none.data
 	want_same report -D -i none.data
 	want_same script --header -i none.data
@@ -120,7 +119,7 @@ test_headers_with_metadata()
 {
 	local options
 
-	recorded
+	record_both_modes
 	for options in "report --header-only" "report --header --stdio" "script --header"; do
 		# shellcheck disable=SC2086 # words
 		both "$options" $options -i header.data
@@ -132,13 +131,13 @@ test_headers_with_metadata()
 
 test_converted_data_without_metadata()
 {
-	recorded
+	record_both_modes
 	want_same data convert --to-json out.json -i none.data
 }
 
 test_converted_data_with_metadata()
 {
-	recorded
+	record_both_modes
 	both json data convert --to-json out.json -i header.data
 	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
 	import json
@@ -174,7 +173,7 @@ test_ctf()
 {
 	local file
 
-	recorded
+	record_both_modes
 	"$PBM_PERF" data convert --to-ctf "$TMP/ctf" -i "$TMP/none.data" >"$TMP/out" 2>&1 ||
 		skip "perf cannot write CTF: $(tail -n 1 "$TMP/out")"
 	for file in header.data none.data; do
@@ -190,7 +189,7 @@ test_rewritten_files()
 {
 	local file options
 
-	recorded
+	record_both_modes
 	for file in header.data none.data; do
 		for options in "" -b; do
 			# shellcheck disable=SC2086 # maybe none
@@ -210,7 +209,7 @@ without_features()
 
 test_pipes()
 {
-	recorded
+	record_both_modes
 	# With metadata, perf inject makes records of it.
 	both "inject into a pipe" inject -i none.data -o -
 	without_features "$TMP/outputs/patched"

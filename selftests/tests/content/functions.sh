@@ -7,7 +7,8 @@
 
 FUNCTIONS='_(static_function|global_function|a_function_with_a_name_that.*|functions_with_a_long_program_name)$'
 
-recorded()
+# The recording is the same for all tests of this file.
+record_once()
 {
 	[[ ! -e $TMP/programs ]] || return 0
 	hold functions
@@ -28,14 +29,14 @@ same_functions()
 
 test_one_record_for_each_ksymbol_of_the_file()
 {
-	recorded
+	record_once
 	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
 	same_functions "the file" "$TMP/ksymbols"
 }
 
 test_one_record_for_each_ksymbol_that_perf_script_shows()
 {
-	recorded
+	record_once
 	sed -n 's/.*PERF_RECORD_KSYMBOL .* name \([^ ]*\)$/\1/p' "$TMP/data.script" >"$TMP/ksymbols"
 	same_functions "perf script" "$TMP/ksymbols"
 }
@@ -49,7 +50,7 @@ without_main_tag()
 # symbol has the tag of the whole program, perf's KSYMBOL that of the function.
 test_names_are_those_of_the_running_kernel()
 {
-	recorded
+	record_once
 	without_main_tag <"$TMP/kallsyms" >"$TMP/kallsyms-names"
 	without_main_tag <"$TMP/programs" >"$TMP/record-names"
 	same_functions /proc/kallsyms "$TMP/kallsyms-names" "$TMP/record-names"
@@ -59,7 +60,7 @@ test_all_functions_have_the_set_of_their_program()
 {
 	local name
 
-	recorded
+	record_once
 	printf 'version\t"functions"\n' >"$TMP/want"
 	grep -E -e "$FUNCTIONS" "$TMP/programs" >"$TMP/names"
 	while read -r name; do

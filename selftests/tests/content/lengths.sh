@@ -9,8 +9,9 @@
 DIGITS=$(printf '0123456789%.0s' {1..30})
 X63=$(printf 'x%.0s' {1..63})
 
-# Key and value of the raw entries, once for all tests of this file
-recorded()
+# The recording, and key and value of its raw entries, are the same for all tests of this
+# file.
+record_once()
 {
 	[[ ! -e $TMP/entries ]] || return 0
 	hold lengths
@@ -25,7 +26,7 @@ recorded()
 
 want_entry()
 {
-	recorded
+	record_once
 	printf '%s\t%s\n' "$1" "$2" >"$TMP/want"
 	awk -F '\t' -v key="$1" -v value="$2" '$1 == key && ($2 == value || value == "")' \
 		"$TMP/entries" >"$TMP/got"
@@ -38,7 +39,7 @@ want_cut()
 {
 	local value room=252
 
-	recorded
+	record_once
 	value=$(awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$TMP/entries")
 	printf 'whole %3d %s\ncut   %3d %s\n' "${#2}" "$2" "${#value}" "$value"
 	# Bytes that go on a character are 10xxxxxx: do not cut before one.

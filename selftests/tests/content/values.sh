@@ -6,8 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# Record "$1" once for all tests of this file.
-recorded()
+# The recording of "$1" is the same for all tests of this file.
+record_once()
 {
 	[[ ! -e $TMP/$1.symbol ]] || return 0
 	case $1 in
@@ -24,13 +24,13 @@ recorded()
 
 compare()
 {
-	recorded "$1"
+	record_once "$1"
 	values compare "$(want_of "$1")" "$2" "$TMP/$1.data.script" "$(cat "$TMP/$1.symbol")" "${@:3}"
 }
 
 compare_with_bpftool()
 {
-	recorded "$1"
+	record_once "$1"
 	compare "$1" "$2" "$TMP/$1.oracle" "$(cat "$TMP/$1.id")"
 }
 

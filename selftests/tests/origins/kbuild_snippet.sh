@@ -33,9 +33,9 @@ need()
 	done
 }
 
-# A directory with a program NAME.bpf.c for each NAME and a makefile, whose variables
-# are read from standard input. It becomes the current directory.
-new_project()
+# enter_new_project DIRECTORY NAME...: make a directory with a program NAME.bpf.c for each
+# NAME and a makefile, whose variables are read from standard input, and go there
+enter_new_project()
 {
 	local dir=$1 name
 
@@ -119,7 +119,7 @@ commit_all()
 
 test_values_arrive_whatever_their_characters()
 {
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 86400
 		BPF_METADATA_version := 1.4.0
 		BPF_METADATA_commit := 0123abcd
@@ -148,7 +148,7 @@ test_bpftool_loads_and_shows_them()
 	local pin
 
 	mountpoint -q /sys/fs/bpf || skip "/sys/fs/bpf is no BPF file system"
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 0
 		BPF_METADATA_version := 1.4.0
 	END
@@ -175,7 +175,7 @@ test_instructions_and_tag_are_the_same()
 {
 	local name
 
-	new_project "$TMP/p" <<-END
+	enter_new_project "$TMP/p" <<-END
 		BPF_METADATA_version := 1.4.0
 		BPF_SRC_DIR := $SELFTESTS/progs/
 		BPF_CFLAGS := $(cat "$OUTPUT/bpf-cflags")
@@ -198,7 +198,7 @@ test_source_wins()
 		__attribute__((used)) static const volatile int KEY(owner) = 7;
 	END
 	)
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 0
 		BPF_METADATA_version := 1.4.0
 		BPF_METADATA_KEYS := owner team
@@ -222,7 +222,7 @@ test_comments_and_strings_of_the_source_do_not_count()
 		const char quote = '"'; const char bpf_metadata_version2[] = "\\"; const char other = '"';
 	END
 	)
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 0
 		BPF_METADATA_version := 1.4.0
 	END
@@ -245,7 +245,7 @@ test_each_clang()
 	)
 	for clang in $(compgen -c clang- | grep -x 'clang-[0-9]*' | sort -u -V); do
 		((${clang#clang-} >= 14)) || continue
-		new_project "$TMP/$clang" a <<-END
+		enter_new_project "$TMP/$clang" a <<-END
 			BPF_CLANG := $clang
 			BPF_CFLAGS := -std=c99 -Wall -Wextra -Werror
 			SOURCE_DATE_EPOCH := 0
@@ -263,7 +263,7 @@ test_each_clang()
 
 test_version_and_commit_are_those_of_git()
 {
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		BPF_METADATA_version := given
 		BPF_METADATA_commit := given
 	END
@@ -301,7 +301,7 @@ test_version_and_commit_are_those_of_git()
 # Such as a tarball in the checkout of a package
 test_foreign_git_tree_is_not_asked()
 {
-	new_project "$TMP/p/inner" a </dev/null
+	enter_new_project "$TMP/p/inner" a </dev/null
 	cd ..
 	echo inner >.gitignore
 	git init -q
@@ -316,7 +316,7 @@ test_foreign_git_tree_is_not_asked()
 
 test_what_cannot_be_is_refused()
 {
-	new_project "$TMP/p" a </dev/null
+	enter_new_project "$TMP/p" a </dev/null
 	must_not_build "set BPF_METADATA_version"
 	must_not_build "BPF_METADATA_owner is not set" BPF_METADATA_version=1 BPF_METADATA_KEYS=owner
 	must_not_build "a-b is no name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
@@ -332,7 +332,7 @@ test_build_date_is_the_time_of_the_compilation()
 {
 	local before after got
 
-	new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
+	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
 	before=$(date +%s)
 	build
 	after=$(date +%s)
@@ -346,7 +346,7 @@ test_builds_are_reproducible()
 	local dir
 
 	for dir in one two; do
-		new_project "$TMP/$dir" a <<-'END'
+		enter_new_project "$TMP/$dir" a <<-'END'
 			BPF_METADATA_version := 1
 			BPF_CFLAGS := -ffile-prefix-map=$(CURDIR)=.
 		END
@@ -376,7 +376,7 @@ must_make()
 test_objects_are_made_again_when_they_must()
 {
 	SOURCE_HEAD='#include "a.h"'
-	new_project "$TMP/p" a <<<'BPF_METADATA_version ?= 1'
+	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version ?= 1'
 	SOURCE_HEAD=
 	write_source b
 	sed -i 's/^all:.*/& b.bpf.o/' Makefile
@@ -402,7 +402,7 @@ test_kbuild()
 		[[ ! -f $dir/.config ]] || kbuild=$dir
 	done
 	[[ -n $kbuild ]] || skip "no linux-headers in /usr/src"
-	new_project "$TMP/p" a <<-'END'
+	enter_new_project "$TMP/p" a <<-'END'
 		BPF_METADATA_version := 1.4.0
 		always-y += a.bpf.o
 	END
@@ -423,7 +423,7 @@ test_kbuild()
 
 test_include_does_not_change_the_default_goal()
 {
-	new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
+	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
 	build
 	[[ -e a.bpf.o ]] || fail "make alone does not make all"
 }
@@ -431,7 +431,7 @@ test_include_does_not_change_the_default_goal()
 # Both have a version; bpftool takes the first.
 test_objects_can_be_linked_to_one()
 {
-	new_project "$TMP/p" a b <<-'END'
+	enter_new_project "$TMP/p" a b <<-'END'
 		SOURCE_DATE_EPOCH := 0
 		BPF_METADATA_version := 1
 	END

@@ -7,7 +7,8 @@
 
 NATIVE_ONLY="it reads files"
 
-recorded()
+# The recording is the same for all tests of this file.
+record_once()
 {
 	[[ ! -e $TMP/data ]] || return 0
 	hold types busy_v1 keys_203
@@ -58,7 +59,7 @@ for line in sys.stdin.read().splitlines():
 
 test_values_are_json_of_their_own()
 {
-	recorded
+	record_once
 	convert "$TMP/data"
 	entries_in_block "$TMP/data" >"$TMP/want"
 	(($(wc -l <"$TMP/want") > 280)) || fail "next to no entries in the block"
@@ -106,7 +107,7 @@ held_lines()
 
 test_values_from_records_are_the_same()
 {
-	recorded
+	record_once
 	convert "$TMP/records-only"
 	entries_in_block "$TMP/data" | held_lines >"$TMP/want"
 	entries_of "$TMP/records-only" | held_lines >"$TMP/got"

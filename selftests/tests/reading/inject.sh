@@ -8,8 +8,9 @@
 
 NATIVE_ONLY="it rewrites files"
 
-# Two programs of the same name and others, once for all tests of this file
-recorded()
+# The recordings, of two programs of the same name and others, are the same for all tests
+# of this file.
+record_once()
 {
 	[[ ! -e $TMP/entries ]] || return 0
 	hold busy_v1 busy_v2 simple functions
@@ -110,7 +111,7 @@ test_default_keeps_what_is_there()
 {
 	local mode
 
-	recorded
+	record_once
 	for mode in "" --bpf-metadata=all; do
 		inject ${mode:+"$mode"} -i "$TMP/both" -o "$TMP/out"
 		want_records "$TMP/out"
@@ -133,7 +134,7 @@ test_header_leaves_records_out_and_keeps_the_block()
 {
 	local file
 
-	recorded
+	record_once
 	for file in both block-only; do
 		inject --bpf-metadata=header -i "$TMP/$file" -o "$TMP/out"
 		want_no_records "$TMP/out"
@@ -145,7 +146,7 @@ test_header_leaves_records_out_and_keeps_the_block()
 
 test_header_makes_the_block_from_records()
 {
-	recorded
+	record_once
 	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out" 2>"$TMP/messages"
 	want_no_records "$TMP/out"
 	want_decided_block "$TMP/out"
@@ -165,7 +166,7 @@ test_the_block_is_where_the_output_has_it()
 {
 	local mode
 
-	recorded
+	record_once
 	for mode in all header; do
 		inject --bpf-metadata="$mode" -i - -o "$TMP/out" <"$TMP/pipe"
 		want_block "$TMP/out"
@@ -190,7 +191,7 @@ test_the_block_is_where_the_output_has_it()
 test_a_block_in_the_data_is_moved_to_the_header()
 {
 	unpatched_perf
-	recorded
+	record_once
 	"$PBM_PERF" inject --bpf-metadata=header -i - -o - <"$TMP/pipe" >"$TMP/no-records"
 	"$PBM_UNPATCHED_PERF" inject -i - -o "$TMP/odd" <"$TMP/no-records"
 	want_block "$TMP/odd"
@@ -239,7 +240,7 @@ test_the_pieces_of_a_pipe_become_one_block()
 # They sort the samples.
 test_header_with_build_ids()
 {
-	recorded
+	record_once
 	inject -b --bpf-metadata=header -i "$TMP/both" -o "$TMP/out"
 	want_no_records "$TMP/out"
 	want_block "$TMP/out"
@@ -250,7 +251,7 @@ test_none_leaves_both_out()
 {
 	local file
 
-	recorded
+	record_once
 	for file in both block-only records-only; do
 		inject --bpf-metadata=none -i "$TMP/$file" -o "$TMP/out"
 		want_no_records "$TMP/out"
@@ -272,7 +273,7 @@ test_none_leaves_both_out()
 
 test_pipes_get_what_the_file_has()
 {
-	recorded
+	record_once
 	inject -i "$TMP/both" -o - >"$TMP/out"
 	want_records "$TMP/out"
 	want_block "$TMP/out"
@@ -306,7 +307,7 @@ must_refuse()
 
 test_modes_are_those_of_perf_record()
 {
-	recorded
+	record_once
 	must_refuse --bpf-metadata=some -i "$TMP/both" -o "$TMP/out"
 	sed -n 1p "$TMP/messages" >"$TMP/got"
 	"$PBM_PERF" record --bpf-metadata=some -o "$TMP/refused" true 2>&1 | sed -n 1p >"$TMP/want" || true
@@ -317,7 +318,7 @@ test_modes_are_those_of_perf_record()
 test_older_perf_reads_what_header_wrote()
 {
 	unpatched_perf
-	recorded
+	record_once
 	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out"
 	same_samples "$TMP/both" "$TMP/out" "$PBM_UNPATCHED_PERF"
 }
@@ -325,7 +326,7 @@ test_older_perf_reads_what_header_wrote()
 test_older_perf_carries_the_block_through()
 {
 	unpatched_perf
-	recorded
+	record_once
 	"$PBM_UNPATCHED_PERF" inject -i "$TMP/block-only" -o "$TMP/out"
 	want_block "$TMP/out"
 	same_samples "$TMP/both" "$TMP/out"

@@ -11,9 +11,9 @@ NOT_BPF=N/A
 HEX='[0-9a-f]'
 FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
 
-# Two versions of a program, one without metadata, one more of the first version,
-# all of the same name; once for all tests of this file
-recorded()
+# The recordings are the same for all tests of this file: of two versions of a program, one
+# without metadata, and one more of the first version, all of the same name.
+record_once()
 {
 	[[ ! -e $TMP/ids ]] || return 0
 	hold busy_v1 busy_v2 busy busy_v1
@@ -90,7 +90,7 @@ want_programs()
 
 test_programs_cost_what_their_samples_sum_up_to()
 {
-	recorded
+	record_once
 	cp "$TMP/costs" "$TMP/want"
 	want_programs 0 1 2 3
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
@@ -99,7 +99,7 @@ test_programs_cost_what_their_samples_sum_up_to()
 
 test_programs_cost_what_their_functions_cost()
 {
-	recorded
+	record_once
 	cp "$TMP/costs" "$TMP/want"
 	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/all" >"$TMP/functions"
 	awk -F '\t' '{ sub(/[|].*/, "", $1); print $1 "\t" $2 }' "$TMP/functions" | sum_up >"$TMP/got"
@@ -120,7 +120,7 @@ test_programs_cost_what_their_functions_cost()
 # What perf script prints of each sample, by another path of perf
 test_all_programs_cost_what_perf_script_shows()
 {
-	recorded
+	record_once
 	"$PBM_PERF" script -F period,ip,sym -G -i "$TMP/all" |
 		awk -v bpf="^$FUNCTION" '{ print ($3 ~ bpf ? "BPF" : "N/A") "\t" $1 }' | sum_up >"$TMP/got"
 	awk -F '\t' '{ print ($1 == "N/A" ? $1 : "BPF") "\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
@@ -129,7 +129,7 @@ test_all_programs_cost_what_perf_script_shows()
 
 test_programs_with_equal_sets_fold_together()
 {
-	recorded
+	record_once
 	costs_by_set "$TMP/all" >"$TMP/want"
 	# Programs of others may have sets, too.
 	cut -f 1 "$TMP/want" | grep -x -e '(none)' -e "$NOT_BPF" -e 'owner="tests", version=.*' | sort >"$TMP/names"
@@ -143,7 +143,7 @@ test_programs_with_equal_sets_fold_together()
 test_keys_choose_what_counts_and_shows()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner -i "$TMP/all" >"$TMP/got"
 	same "cost by owner" "$TMP/want" "$TMP/got"
@@ -172,7 +172,7 @@ known_keys()
 test_unknown_keys_are_warned_of()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key \
 		-i "$TMP/all" 2>"$TMP/warning" >"$TMP/got"
@@ -191,7 +191,7 @@ test_combine_with_other_keys()
 	local keys
 
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	for keys in bpf_metadata,sym comm,bpf_metadata dso,bpf_metadata,bpf_prog; do
 		costs_by_set "$TMP/all" >"$TMP/want"
 		rows -s "$keys" -F "period,bpf_metadata,${keys/bpf_metadata/comm}" -i "$TMP/all" |
@@ -210,7 +210,7 @@ percentages()
 test_overhead_is_the_share_of_all_samples()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	percentages <"$TMP/costs" >"$TMP/want"
 	rows -s bpf_prog -i "$TMP/all" >"$TMP/got"
 	same "overhead by program" "$TMP/want" "$TMP/got"
@@ -220,7 +220,7 @@ test_overhead_is_the_share_of_all_samples()
 test_fields_fold_without_sort()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	cp "$TMP/costs" "$TMP/want"
 	rows -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
 	same "cost by program" "$TMP/want" "$TMP/got"
@@ -232,7 +232,7 @@ test_fields_fold_without_sort()
 test_hierarchy_has_the_sums_on_top()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	costs_by_set "$TMP/all" | percentages >"$TMP/want"
 	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
 	# A level is indented by three more blanks.
@@ -247,7 +247,7 @@ test_hierarchy_has_the_sums_on_top()
 test_children_are_counted_by_callchains()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	"$PBM_PERF" script -F period,ip,sym -i "$TMP/all" >"$TMP/chains"
 	awk -v bpf="^$FUNCTION" 'function end() { if (has) sum += period; has = 0 }
 		NF == 1 { end(); period = $1; next }
@@ -268,7 +268,7 @@ test_callchains_are_shown_below_the_programs()
 	local key
 
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	for key in bpf_prog bpf_metadata sym,bpf_metadata; do
 		report -s "$key" -i "$TMP/all" | sed -n '/^ *[0-9.]*%/p' | sort >"$TMP/want"
 		"$PBM_PERF" report --stdio --no-children -g caller -s "$key" -i "$TMP/all" >"$TMP/report"
@@ -283,7 +283,7 @@ test_tui_shows_the_rows()
 	local row
 
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	report -s bpf_prog -i "$TMP/all" | sed -n 's/ *$//; s/^ *\([0-9]*[.][0-9]*%\)  *\(.*\)/\1 +\2/p' >"$TMP/rows"
 	[[ -s $TMP/rows ]] || fail "no row"
 	open_terminal "$PBM_PERF" report --tui --no-children -g none -s bpf_prog -i "$TMP/all"
@@ -345,7 +345,7 @@ test_files_of_any_writer_read_the_same()
 test_what_records_do_not_tell_is_ambiguous()
 {
 	native_only "it reads the file of another test"
-	recorded
+	record_once
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
 	same "programs without the block" "$TMP/costs" "$TMP/got"
 	sed 's/^[0-9]* busy\t/(ambiguous)\t/; s/^[0-9].*\t/(unknown)\t/' "$TMP/costs" | sum_up >"$TMP/want"
@@ -594,8 +594,9 @@ test_dispatchers_belong_to_no_program()
 		fail "no sample in the program"
 }
 
-# One program in two builds, recorded one after the other
-recorded_versions()
+# Two recordings, of one build of a program after the other, are the same for all tests of
+# this file.
+record_versions_once()
 {
 	[[ ! -e $TMP/new ]] || return 0
 	hold busy_v1
@@ -623,7 +624,7 @@ diff_rows()
 
 test_diff_compares_versions()
 {
-	recorded_versions
+	record_versions_once
 	costs_by_set "$TMP/old" >"$TMP/old-costs"
 	costs_by_set "$TMP/new" >"$TMP/new-costs"
 	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
@@ -643,7 +644,7 @@ test_diff_compares_versions()
 test_diff_compares_programs()
 {
 	native_only "it reads the file of another test"
-	recorded_versions
+	record_versions_once
 	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
 	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
 	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
@@ -684,7 +685,7 @@ test_symbols_do_not_tell_versions()
 	local file
 
 	native_only "it reads the file of another test"
-	recorded_versions
+	record_versions_once
 	for file in old new; do
 		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"
 	done

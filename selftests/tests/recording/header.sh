@@ -8,8 +8,8 @@
 
 DIGITS=$(printf '0123456789%.0s' {1..30})
 
-# Recordings of the same held programs in two modes, once for all tests of this file
-recorded()
+# Two recordings, one in each mode, are the same for all tests of this file.
+record_once()
 {
 	[[ ! -e $TMP/ids ]] || return 0
 	hold simple functions types lengths keys_203
@@ -65,7 +65,7 @@ test_block_has_the_entries_of_the_records()
 {
 	local i id symbol
 
-	recorded
+	record_once
 	# Those whose values are not cut in records.
 	for i in 0 1 2 4; do
 		id=$(held_id "$i")
@@ -82,7 +82,7 @@ test_long_keys_and_values_are_whole()
 {
 	local euros x80
 
-	recorded
+	record_once
 	euros=$(printf '\xe2\x82\xac%.0s' {1..20})
 	x80=key80_$(printf 'x%.0s' {1..73})
 	{
@@ -127,7 +127,7 @@ test_mode_header_writes_the_same_block_and_no_record()
 {
 	local id ids
 
-	recorded
+	record_once
 	perfdata types "$TMP/header" >"$TMP/types"
 	grep -q -x 9 "$TMP/types" || fail "no sample in the file"
 	if grep -x 84 "$TMP/types"; then
@@ -246,7 +246,7 @@ test_report_and_script_print_it_with_the_header()
 	local file
 
 	native_only "it reads files"
-	recorded
+	record_once
 	for file in all header; do
 		header_lines "$TMP/$file" >"$TMP/want"
 		"$PBM_PERF" report --header-only -i "$TMP/$file" | grep '^# bpf_metadata' >"$TMP/got"
@@ -294,7 +294,7 @@ test_tui_shows_it_in_the_header_window()
 test_control_characters_are_escaped_when_printed()
 {
 	native_only "it reads files"
-	recorded
+	record_once
 	# The same length, as the file's sections are not moved: ESC, a byte that is no UTF-8
 	LC_ALL=C sed 's/"1\.2\.3"/"\x1b[1m\xff"/g' "$TMP/header" >"$TMP/hostile"
 	"$PBM_PERF" report --header-only -i "$TMP/hostile" | grep "^# bpf_metadata $(held_id 0) " >"$TMP/got"
@@ -308,7 +308,7 @@ test_control_characters_are_escaped_when_printed()
 test_older_perf_reads_mode_header()
 {
 	unpatched_perf
-	recorded
+	record_once
 	"$PBM_UNPATCHED_PERF" script -F comm,ip,sym -i "$TMP/header" >"$TMP/want"
 	"$PBM_PERF" script -F comm,ip,sym -i "$TMP/header" >"$TMP/got"
 	(($(wc -l <"$TMP/want") == $(perfdata types "$TMP/header" | grep -c -x 9))) || fail "not all samples"

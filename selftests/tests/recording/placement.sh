@@ -6,8 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# Recordings of the same held programs, once for all tests of this file
-recorded()
+# A file and what went through a pipe are the same for all tests of this file.
+record_once()
 {
 	[[ ! -e $TMP/symbol ]] || return 0
 	hold simple keys_203
@@ -44,13 +44,13 @@ check_recording()
 
 test_records_are_last_in_a_file()
 {
-	recorded
+	record_once
 	check_recording "$TMP/file"
 }
 
 test_records_are_last_in_a_pipe()
 {
-	recorded
+	record_once
 	check_recording "$TMP/pipe"
 }
 
@@ -66,7 +66,7 @@ test_perf_script_reads_them_from_a_pipe_of_perf_record()
 test_perf_inject_keeps_them_in_a_file()
 {
 	native_only "it rewrites files"
-	recorded
+	record_once
 	"$PBM_PERF" inject -i "$TMP/file" -o "$TMP/injected"
 	check_recording "$TMP/injected"
 }
@@ -74,7 +74,7 @@ test_perf_inject_keeps_them_in_a_file()
 test_perf_inject_with_build_ids_keeps_them()
 {
 	native_only "it rewrites files"
-	recorded
+	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
 	# It sorts samples, which therefore come later than all that has no time.
 	check_recording "$TMP/injected" check-records
@@ -85,7 +85,7 @@ test_perf_inject_with_build_ids_keeps_them()
 test_perf_inject_keeps_them_in_a_pipe()
 {
 	native_only "it rewrites files"
-	recorded
+	record_once
 	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
 	check_recording "$TMP/injected"
 }
@@ -93,14 +93,14 @@ test_perf_inject_keeps_them_in_a_pipe()
 test_perf_inject_keeps_them_from_a_pipe_to_a_file()
 {
 	native_only "it rewrites files"
-	recorded
+	record_once
 	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
 	check_recording "$TMP/injected"
 }
 
 test_perf_report_D_decodes_them()
 {
-	recorded
+	record_once
 	"$PBM_PERF" report -D -i "$TMP/file" >"$TMP/dump"
 	grep -A 3 -e "PERF_RECORD_BPF_METADATA prog $(cat "$TMP/symbol")" "$TMP/dump" >"$TMP/decoded"
 	cat "$TMP/decoded"
