@@ -3,12 +3,9 @@
 #
 # The tests share this file; each sources it and ends with: run_tests test_NAME...
 #
-# A test is a function. It runs in a subshell under "set -e", so that the first
-# command that fails ends it; its output is the diagnosis. It may call
+# What a test is, and how it ends, is in core.sh. It may also call
 #
-#	fail TEXT		end as failed
-#	skip TEXT		end as skipped, because something is missing
-#	native_only TEXT	the same in an emulated machine, where the test would take
+#	native_only TEXT	skip in an emulated machine, where the test would take
 #				its time and show no more than elsewhere. NATIVE_ONLY=TEXT
 #				before run_tests: all tests of the file
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
@@ -35,7 +32,6 @@
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
 #	is_traced ID		is strace attached to this process or thread?
-#	same WHAT WANT GOT	compare two files, fail with their difference
 #	want_no_records FILE	it has samples, and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
 #	shows_no_record SYMBOL	fail unless $TMP/data.script, from show, has this function
@@ -48,8 +44,7 @@
 #	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
 #	PBM_OLD_PERF		perf of v6.14 or before, which refuses them (optional)
 #	PBM_BPFTOOL		the oracle (default: bpftool)
-#	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
-#	PBM_LIST		if set, only list the tests
+#	PBM_FILTER, PBM_LIST	see core.sh
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
 #				limits get so much longer, the workload so much smaller
 #	PBM_SANITIZED		1: the perf under test has AddressSanitizer
@@ -58,15 +53,14 @@
 #				(optional)
 #
 # Sets:
-#	TMP			a directory for the test file, removed at the end
 #	SELFTESTS		the directory selftests/
 
-set -u
-export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
-export PAGER=cat
-
 SELFTESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-TEST_FILE=$(basename "$0" .sh)
+# shellcheck source=selftests/lib/core.sh
+. "$SELFTESTS/lib/core.sh"
+# shellcheck disable=SC2034 # core.sh reads it
+KTAP_HELPERS=${OUTPUT-OUTPUT is not set}/ktap_helpers.sh
+export PAGER=cat
 BPFTOOL=${PBM_BPFTOOL:-bpftool}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
 NATIVE_ONLY=
@@ -89,18 +83,6 @@ check_churn()
 perfdata()
 {
 	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
-}
-
-fail()
-{
-	printf 'failed: %s\n' "$*"
-	exit "$KSFT_FAIL"
-}
-
-skip()
-{
-	printf '%s\n' "$*" >"$TMP/skip-reason"
-	exit "$KSFT_SKIP"
 }
 
 native_only()
@@ -392,13 +374,6 @@ symbol_of()
 	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
 }
 
-same()
-{
-	diff -u --label "$1: want" --label "$1: got" "$2" "$3" >"$TMP/diff" && return
-	head -n 40 "$TMP/diff"
-	fail "$1 differs"
-}
-
 # A file that is empty or that cannot be read has no records either: look for what has
 # to be in it.
 want_no_records()
@@ -442,103 +417,42 @@ unpatched_perf()
 	[[ -x $PBM_UNPATCHED_PERF ]] || fail "PBM_UNPATCHED_PERF=$PBM_UNPATCHED_PERF cannot be run"
 }
 
-title()
-{
-	local name=${1#test_}
-
-	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
-}
-
 # What a caller that knows these tests would have seen to
 what_is_missing()
 {
 	local tool
 
-	[[ -x $OUTPUT/hold ]] || echo "$OUTPUT is no built selftests directory;"
+	[[ -x ${OUTPUT:-}/hold ]] || echo "OUTPUT=${OUTPUT:-} is no built selftests directory;"
 	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is no program;"
 	for tool in "$BPFTOOL" python3; do
 		command -v "$tool" >/dev/null || echo "$tool is no program;"
 	done
 }
 
-run_one_test()
-(
-	trap 'close_terminal; abandon_recording; release' EXIT
-	trap 'exit 143' TERM
-	set -eEo pipefail
-	shopt -s inherit_errexit
-	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
-	rm -f "$TMP/skip-reason" "$TMP/list"
-	[[ -z $NATIVE_ONLY ]] || native_only "$NATIVE_ONLY"
-	"$1"
-)
-
-report_one_test()
+prepare_tests()
 {
-	local name=$1 status=$2 reason
+	local missing
 
-	# Any command may fail with 4; only skip() leaves a reason.
-	if [[ $status = "$KSFT_SKIP" && ! -s $TMP/skip-reason ]]; then
-		status=$KSFT_FAIL
-	fi
-	sed 's/^/# /' "$TMP/log"
-	case $status in
-	"$KSFT_PASS")
-		ktap_test_pass "$name" ;;
-	"$KSFT_SKIP")
-		# ktap_test_skip knows no reason.
-		reason=$(cat "$TMP/skip-reason")
-		__ktap_test ok "$name" "SKIP $reason"
-		KTAP_CNT_SKIP=$((KTAP_CNT_SKIP + 1)) ;;
-	*)
-		ktap_test_fail "$name" ;;
-	esac
-}
-
-select_tests()
-{
-	local test
-
-	for test; do
-		[[ ! "$(title "$test")" =~ ${PBM_FILTER:-} ]] || SELECTED+=("$test")
-	done
-}
-
-run_tests()
-{
-	local test status missing
-
-	SELECTED=()
-	select_tests "$@"
-	if [[ -n ${PBM_LIST:-} ]]; then
-		for test in "${SELECTED[@]}"; do
-			title "$test"
-		done
-		exit 0
-	fi
-
-	# shellcheck source=/dev/null
-	. "${OUTPUT:?is not set}/ktap_helpers.sh"
-	ktap_print_header
 	if ((EUID)); then
 		ktap_skip_all "only root can load programs and record them"
 		exit "$KSFT_SKIP"
 	fi
 	missing=$(what_is_missing)
 	[[ -z $missing ]] || ktap_exit_fail_msg "$missing"
-
-	TMP=$(mktemp -d "${TMPDIR:-/tmp}/pbm-$TEST_FILE.XXXXXX")
-	trap 'rm -rf "$TMP"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
 	# perf reads no configuration of the user and copies nothing into ~/.debug.
 	export PERF_CONFIG=$TMP/perfconfig
 	printf '[buildid]\n\tdir = %s\n' "$TMP/debug" >"$PERF_CONFIG"
-	ktap_set_plan "${#SELECTED[@]}"
-	for test in "${SELECTED[@]}"; do
-		run_one_test "$test" >"$TMP/log" 2>&1
-		status=$?
-		report_one_test "$(title "$test")" "$status"
-	done
-	ktap_finished
+}
+
+start_test()
+{
+	rm -f "$TMP/list"
+	[[ -z $NATIVE_ONLY ]] || native_only "$NATIVE_ONLY"
+}
+
+end_test()
+{
+	close_terminal
+	abandon_recording
+	release
 }

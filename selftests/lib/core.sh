@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What runs tests: shared by test-lib.sh and scripts/tests/lib.sh. The kernel's
+# ktap_helpers.sh prints the results.
+#
+# A test is a function. It runs in a subshell under "set -e", so that the first
+# command that fails ends it; its output is the diagnosis. It may call
+#
+#	fail TEXT		end as failed
+#	skip TEXT		end as skipped, because something is missing
+#	same WHAT WANT GOT	compare two files, fail with their difference
+#
+# The last command of a file of tests is
+#
+#	run_tests [test_NAME...]	without names all tests of the file
+#
+# A library that sources this may define
+#
+#	prepare_tests		once, before the first test
+#	start_test, end_test	before and after each test, in its subshell
+#
+# prepare_tests may call ktap_skip_all or ktap_exit_fail_msg.
+#
+# Environment:
+#	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
+#	PBM_LIST		if set, only list the tests
+#
+# Reads:
+#	KTAP_HELPERS		where ktap_helpers.sh is
+#	PRINT_LOGS		failed: print what failed tests have printed, and not the
+#				output of all (default: all)
+# Sets:
+#	TMP			a directory for the test file, removed at the end
+#	TEST_FILE		its name
+#
+# Exit status: that of ktap_helpers.sh, 0 if no test failed
+
+set -u
+export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
+
+TEST_FILE=$(basename "$0" .sh)
+PRINT_LOGS=all
+
+prepare_tests()
+{
+	:
+}
+
+start_test()
+{
+	:
+}
+
+end_test()
+{
+	:
+}
+
+fail()
+{
+	printf 'failed: %s\n' "$*"
+	exit "$KSFT_FAIL"
+}
+
+skip()
+{
+	printf '%s\n' "$*" >"$TMP/skip-reason"
+	exit "$KSFT_SKIP"
+}
+
+same()
+{
+	diff -u --label "$1: want" --label "$1: got" "$2" "$3" >"$TMP/diff" && return
+	head -n 40 "$TMP/diff"
+	fail "$1 differs"
+}
+
+title()
+{
+	local name=${1#test_}
+
+	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
+}
+
+# With exec, the log also gets what end_test prints after a command has failed.
+run_one_test()
+(
+	exec >"$TMP/log" 2>&1
+	trap end_test EXIT
+	trap 'exit 143' TERM
+	set -eEo pipefail
+	shopt -s inherit_errexit
+	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
+	rm -f "$TMP/skip-reason"
+	start_test
+	"$1"
+)
+
+# Print the result of a test, and what it has printed.
+report_one_test()
+{
+	local name=$1 status=$2
+
+	# Any command may fail with 4; only skip() leaves a reason.
+	if [[ $status = "$KSFT_SKIP" && ! -s $TMP/skip-reason ]]; then
+		status=$KSFT_FAIL
+	fi
+	[[ $PRINT_LOGS = failed && $status =~ ^("$KSFT_PASS"|"$KSFT_SKIP")$ ]] || sed 's/^/# /' "$TMP/log"
+	case $status in
+	"$KSFT_PASS")
+		ktap_test_pass "$name" ;;
+	"$KSFT_SKIP")
+		# ktap_test_skip knows no reason.
+		__ktap_test ok "$name" "SKIP $(<"$TMP/skip-reason")"
+		KTAP_CNT_SKIP=$((KTAP_CNT_SKIP + 1)) ;;
+	*)
+		ktap_test_fail "$name" ;;
+	esac
+}
+
+# Print the names of all tests of the file, in its order.
+all_tests()
+{
+	sed -n 's/^\(test_[a-z0-9_]*\)().*/\1/p' "$0"
+}
+
+select_tests()
+{
+	local test
+
+	SELECTED=()
+	for test; do
+		[[ ! "$(title "$test")" =~ ${PBM_FILTER:-} ]] || SELECTED+=("$test")
+	done
+}
+
+run_tests()
+{
+	local test status
+
+	# shellcheck disable=SC2046 # the names of functions
+	(($#)) || set -- $(all_tests)
+	select_tests "$@"
+	if [[ -n ${PBM_LIST:-} ]]; then
+		for test in "${SELECTED[@]}"; do
+			title "$test"
+		done
+		return
+	fi
+
+	# shellcheck source=/dev/null
+	. "$KTAP_HELPERS" || exit
+	ktap_print_header
+	TMP=$(mktemp -d "${TMPDIR:-/tmp}/pbm-$TEST_FILE.XXXXXX")
+	trap 'rm -rf "$TMP"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	prepare_tests
+	ktap_set_plan "${#SELECTED[@]}"
+	for test in "${SELECTED[@]}"; do
+		run_one_test "$test"
+		status=$?
+		report_one_test "$(title "$test")" "$status"
+	done
+	ktap_finished
+}
