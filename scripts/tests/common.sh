@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of lib/common.sh, and of what all scripts have in common.
+
+. "$(dirname "$0")/lib.sh"
+
+# common.sh: what nobody foresaw is status 2
+test_unforeseen_ends()
+{
+	local command status
+
+	# shellcheck disable=SC2016 # for the inner shell
+	for command in 'echo "$nowhere"' 'exit 1' 'false' 'echo $((1 / 0))'; do
+		status=0
+		PRINTED=$(bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; $command" x.sh 2>&1) || status=$?
+		((status == 2)) || fail "$command: status $status"
+		printed "x.sh: error: unexpected"
+	done
+	status=0
+	bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; end_failed" x.sh || status=$?
+	((status == 1)) || fail "end_failed: status $status"
+}
+
+test_each_script_has_help_and_refuses_nonsense()
+{
+	local script
+
+	for script in apply-and-build bench check-series fuzz interop make-submission run-selftests; do
+		PRINTED=$("$SCRIPTS_DIR/$script.sh" --help) || fail "$script.sh --help: status $?"
+		printed "usage: scripts/$script.sh"
+		refuses "$script" --frobnicate v6.16
+		refuses "$script" v6.16 v6.16
+		refuses "$script" v9.9
+	done
+	refuses fuzz --time 0 v6.16
+	refuses fuzz --seed x v6.16
+	refuses fuzz --replay --add "$0" v6.16
+	refuses fuzz --add /none v6.16
+	refuses run-selftests --sanitize --vm v6.16
+	refuses run-selftests --expected-skips /none v6.16
+	refuses run-selftests --sanitize=memory v6.16
+	refuses interop v6.18.15
+	((EUID != 0)) || printed "there are no patches for v6.18.15"
+}
+
+run_tests

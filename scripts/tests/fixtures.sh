@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What stands in for a kernel, packages, the network and QEMU, so that the scripts
+# run in seconds: a "kernel" v0.1 of a few files with a Makefile that copies, its
+# pin, and stubs in PATH. Sourced by tests instead of lib.sh.
+#
+# Each test begins with an empty output, a cache with the tag's own tarball, and a
+# series of two patches. It may also call
+#
+#	call_script SCRIPT ARGUMENT...	instead of this shell, with all of the above
+#	expect STATUS SCRIPT ARGUMENT... expect_status of that
+#	write_patch NAME FILE LINE TEXT	a patch that makes it the text of that line
+#	write_good_series		a series that a maintainer takes
+#
+# Environment, of the scripts that are called:
+#	STUB_HANG=COMMAND		that hangs, and writes $TMP/hanging
+#	STUB_MISSING=PACKAGES		they are not installed
+#	STUB_FEATURES=NAMES		of the perf that is built
+#	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	the network
+#	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
+#
+# Sets:
+#	PINS OUT CACHE PATCHES		of the scripts that are called; $TMP/t/bin, if it
+#					is there, is in their PATH
+#	$TMP/calls.COMMAND		the arguments of each call of a stub
+
+# shellcheck source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+REAL_PATH=$PATH
+
+make_kernel()
+{
+	local dir=$1 sublevel=$2 i
+
+	mkdir -p "$dir/tools/perf" "$dir/drivers/net"
+	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
+	mkdir -p "$dir/scripts" "$dir/tools/lib"
+	echo lib > "$dir/tools/lib/lib.c"
+	cat > "$dir/scripts/get_maintainer.pl" <<-'END'
+	print grep(/^--no-l$/, @ARGV) ? "A Maintainer <a\@maintainer>\n" : "list\@kernel\n";
+	END
+	cat > "$dir/scripts/checkpatch.pl" <<-'END'
+	#!/usr/bin/perl
+	local $/; open(my $in, '<', $ARGV[-1]); my $patch = <$in>; my $found = $patch =~ /UGLY/;
+	exit 1 if $patch =~ /SILENT/;
+	print "-:1: WARNING:UGLY_TYPE: it is ugly\n" if $found; exit $found;
+	END
+	for i in a b c evsel; do
+		printf "$i %s\n" 1 2 3 4 5 6 7 8 9 > "$dir/tools/perf/$i.c"
+	done
+	head -c 1500000 /dev/urandom > "$dir/tools/perf/blob"
+	echo big > "$dir/drivers/net/big.c"
+	cat > "$dir/tools/perf/Makefile" <<-'END'
+	.RECIPEPREFIX := >
+	OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard *.c))
+	$(O)/perf: $(OBJS)
+	> { echo '#!/bin/sh'; echo '[ "$$1" != test ] || exec sed -n "s/.*SAYS //p" $(OBJS)'; \
+		  echo 'echo perf version 0.1; [ $$# -gt 1 ] || exit 0'; \
+		  for m in $${STUB_FEATURES-HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_BPF_SKEL HAVE_LIBTRACEEVENT}; do \
+			echo "echo 'x: [ on  ]  # $$m'"; done; } > $@
+	> chmod +x $@
+	$(O)/%.o: %.c
+	> ! grep -e 'ERROR$$' -e 'ERROR in $(notdir $(O))' $<
+	> cp $< $@; echo $< >> $(O)/compiled
+	END
+}
+
+pack_kernel()
+{
+	local name=$1 archive=$2
+
+	tar -C "$TMP/fixture" -cJf "$archive" "$name"
+}
+
+make_deb()
+{
+	local dir=$TMP/fixture/deb
+
+	mkdir -p "$dir/DEBIAN" "$dir/usr/src"
+	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$dir/usr/src/linux-source-0.1.tar.xz"
+	printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@y>\nDescription: x\n' > "$dir/DEBIAN/control"
+	dpkg-deb -b "$dir" "$TMP/fixture/linux-source-0.1_1_all.deb" > /dev/null
+}
+
+print_sum()
+{
+	sha256sum "$1" | cut -d ' ' -f 1
+}
+
+make_pin()
+{
+	cat > "$TMP/pins/v0.1" <<-END
+	# comment
+	version	0.1.0
+	commit	$(git -C "$TMP/fixture/linux-0.1" rev-parse v0.1)
+	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.tar.xz")	0.1.0
+	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TMP/fixture/linux-source-0.1_1_all.deb")	0.1.3
+	source	mirror	linux-0.1.3-perf.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.3.tar.xz")	0.1.3
+	differs	0.1.3	tools/perf/evsel.c
+	END
+}
+
+make_git()
+{
+	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
+
+	"${git[@]}" init -q
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m x
+	"${git[@]}" tag v0.1
+}
+
+# A stub runs the real command, unless it is told to hang there.
+make_stub()
+{
+	cat > "$TMP/stubs/$1" <<-END
+	#!/bin/bash
+	[[ \${STUB_HANG:-} != $1 ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
+	echo "\$*" >> "$TMP/calls.$1"
+	PATH=$REAL_PATH exec $1 "\$@"
+	END
+}
+
+make_stubs()
+{
+	local name
+
+	for name in xz quilt chmod make; do
+		make_stub "$name"
+	done
+	cat > "$TMP/stubs/dpkg-query" <<-'END'
+	#!/bin/bash
+	for p; do
+		[[ " ${STUB_MISSING:-} " = *" $p "* ]] || echo "installed $p"
+	done
+	END
+	cat > "$TMP/stubs/curl" <<-'END'
+	#!/bin/bash
+	while [[ $# -gt 0 ]]; do
+		[[ $1 != --output ]] || part=$2
+		shift
+	done
+	[[ -z ${STUB_CURL_FILE:-} ]] || cp "$STUB_CURL_FILE" "$part"
+	[[ ${STUB_CURL_STATUS:-0} = 0 ]] || echo "curl: ($STUB_CURL_STATUS) stub"
+	exit "${STUB_CURL_STATUS:-0}"
+	END
+	cat > "$TMP/stubs/apt-get" <<-END
+	#!/bin/bash
+	echo "\$*" >> "$TMP/calls.apt-get"
+	if [[ \$1 = indextargets ]]; then
+		echo "\${STUB_POOL:-file:$TMP/nowhere}"
+	fi
+	END
+	# Of the packages that are not there, but for a guest.
+	printf '%s\n' '#!/bin/sh' 'exec cat' > "$TMP/stubs/cpio"
+	make_qemu_stub
+	chmod +x "$TMP"/stubs/*
+}
+
+# A machine that does what STUB_VM says, the second what STUB_VM2 says, and with KVM
+# what STUB_KVM says: to "hang" at boot, to "panic" in the tests, to go on for "ever",
+# or to end with a status.
+make_qemu_stub()
+{
+	cat > "$TMP/stubs/qemu-system-x86_64" <<-'END'
+	#!/bin/bash
+	dir=$(printf '%s\n' "$@" | sed -n 's,^file:\(.*\)/console.log$,\1,p')
+	! kill -0 "$(cat "$dir/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
+	echo $$ > "$dir/pid"
+	what=$STUB_VM
+	[[ $dir != */2 ]] || what=$STUB_VM2
+	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
+	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] %s\r\n' "${STUB_CONSOLE:-clocksource: stub}" > "$dir/console.log"
+	[[ $what != hang ]] || exec sleep 60
+	echo started > "$dir/status"
+	echo "ok      a test of ${dir##*/}" > "$dir/report"
+	case $what in
+	ever)	exec sleep 60 ;;
+	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >> "$dir/console.log" ;;
+	*)	echo "$what" > "$dir/status" ;;
+	esac
+	END
+}
+
+make_fixtures()
+{
+	local pool=$TMP/pool/pool/main/l/linux
+
+	mkdir -p "$TMP"/{fixture,pins,stubs,mirror,disk} "$pool"
+	make_kernel "$TMP/fixture/linux-0.1" 0
+	make_kernel "$TMP/fixture/linux-0.1.3" 3
+	pack_kernel linux-0.1 "$TMP/fixture/linux-0.1.tar.xz"
+	pack_kernel linux-0.1.3 "$TMP/fixture/linux-0.1.3.tar.xz"
+	make_git
+	make_deb
+	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$TMP/mirror/linux-0.1.3-perf.tar.xz"
+	cp "$TMP/fixture/linux-source-0.1_1_all.deb" "$pool/"
+	make_pin
+	make_stubs
+}
+
+prepare_tests()
+{
+	make_fixtures > "$TMP/fixtures.log" 2>&1 && return
+	cat "$TMP/fixtures.log" >&2
+	bail_out "cannot make the fixtures in $TMP"
+}
+
+# There have to be some: diff has status 1 then.
+differences()
+{
+	local status=0
+
+	diff -u "$@" || status=$?
+	((status == 1))
+}
+
+# A patch that turns line NUMBER of a file into TEXT.
+write_patch()
+{
+	local name=$1 file=$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
+
+	mkdir -p "$PATCHES"
+	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
+	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
+		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
+	grep -qxF "$name" "$PATCHES/series" 2>/dev/null || echo "$name" >> "$PATCHES/series"
+}
+
+start_test()
+{
+	rm -rf -- "$TMP/t" "$TMP"/calls.* "$TMP/hanging"
+	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches
+	mkdir -p "$CACHE"
+	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
+	write_patch 0001-a.patch a.c 2 'a two'
+	write_patch 0002-b.patch b.c 2 'b two'
+}
+
+# A series that a maintainer takes
+write_good_series()
+{
+	local patch
+
+	for patch in 0001-a 0002-b; do
+		{
+			printf 'Subject: perf test: Change %s\n\nIt is two,\nand was not.\n---\n' "$patch"
+			diffstat -p1 "$PATCHES/$patch.patch"
+			sed '1,/^$/d' "$PATCHES/$patch.patch"
+		} > "$PATCHES/$patch.new"
+		mv "$PATCHES/$patch.new" "$PATCHES/$patch.patch"
+	done
+}
+
+# Whoever runs these tests in the background has a shell that ignores interrupts.
+call_script()
+{
+	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
+		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+}
+
+expect()
+{
+	expect_status "$1" call_script "${@:2}"
+}

@@ -1,0 +1,272 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of run-selftests.sh --vm: the kernel that it builds, and guests that go wrong.
+
+. "$(dirname "$0")/fixtures.sh"
+
+# The "kernel" of kernel__prepare: a tarball whose Makefile does what it is told
+make_bootable()
+{
+	local dir=$TMP/t/kernel
+
+	make_kernel "$dir/linux-0.1" 0
+	cat > "$dir/linux-0.1/Makefile" <<-'END'
+	VERSION = 0
+	PATCHLEVEL = 1
+	SUBLEVEL = 0
+	EXTRAVERSION =
+	.RECIPEPREFIX := >
+	allnoconfig:
+	> grep '^CONFIG_' $(KCONFIG_ALLCONFIG) | grep -v "$${STUB_DROP:-^$$}" > $(O)/.config
+	bzImage:
+	> [ -z "$$STUB_FAIL" ]
+	> mkdir -p $(O)/arch/x86/boot; echo image > $(O)/arch/x86/boot/bzImage; echo >> $(TOP)/built
+	END
+	pack_bootable
+}
+
+pack_bootable()
+{
+	local file=$CACHE/linux-0.1.tar.xz
+
+	tar -C "$TMP/t/kernel" -cJf "$file" linux-0.1
+	mkdir -p "$TMP/t/pins"
+	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$file")/" "$TMP/pins/v0.1" > "$TMP/t/pins/v0.1"
+}
+
+# kernel__prepare prints the image
+call_kernel()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	exec env PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$TMP/t/pins" TOP="$TMP/t" \
+		SCRIPTS_DIR="$SCRIPTS_DIR" bash -c '
+		set -euo pipefail
+		for lib in common pin arch packages source debian kernel; do
+			. "$SCRIPTS_DIR/lib/$lib.sh"
+		done
+		pahole() { echo v1; }
+		TAG=v0.1 OPT_KERNEL="" OPT_MIRROR="" OPT_INSTALL=no JOBS=1 PBM_TICK=1000
+		log_to "$TOP/log"
+		arch__load x86_64
+		kernel__prepare
+		cat "$KERNEL_IMAGE"' run-selftests.sh
+}
+
+expect_kernel()
+{
+	expect_status "$1" call_kernel
+	[[ -z $(find "$CACHE/kernels" -name '*.part' -o -name '*.new') ]] || fail "a .part is left"
+}
+
+test_kernel_is_built_once()
+{
+	make_bootable
+	expect_kernel 0
+	[[ $PRINTED = *image ]] || fail "no image"
+	expect_kernel 0
+	[[ $(wc -l < "$TMP/t/built") -eq 1 ]] || fail "built again"
+	echo 'EXTRAVERSION =' >> "$TMP/t/kernel/linux-0.1/Makefile"
+	pack_bootable
+	expect_kernel 0
+	[[ $(wc -l < "$TMP/t/built") -eq 2 ]] || fail "another source, and not built again"
+}
+
+test_kernel_that_drops_an_option()
+{
+	make_bootable
+	STUB_DROP=CONFIG_DEBUG_INFO_BTF expect_kernel 2
+	printed "not set: CONFIG_DEBUG_INFO_BTF=y"
+	expect_kernel 0
+}
+
+test_kernel_that_does_not_build()
+{
+	make_bootable
+	STUB_FAIL=1 expect_kernel 2
+	printed "the kernel does not build"
+	expect_kernel 0
+}
+
+# Guests, without anything that is built or downloaded
+call_vm()
+{
+	mkdir -p "$TMP/t/vm" "$TMP/t/tmp"
+	# shellcheck disable=SC2016 # for the inner shell
+	exec env --default-signal=INT PATH="$TMP/stubs:$REAL_PATH" TMPDIR="$TMP/t/tmp" VM_DIR="$TMP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
+		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" STUB_REFUSAL="${STUB_REFUSAL:-}" OPT_ACCEL="${ACCEL-tcg}" \
+		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
+		set -euo pipefail
+		for lib in common arch splats vm; do
+			. "$SCRIPTS_DIR/lib/$lib.sh"
+		done
+		vm__kvm_refusal() { printf "%s" "$STUB_REFUSAL"; }
+		arch__load x86_64
+		KERNEL_IMAGE=/dev/null KERNEL_MODULES=()
+		VM_ROOT=/ VM_BUSYBOX=/bin/true VM_SHARES=("rw $VM_DIR")
+		vm__run true
+		echo "guest: $VM_STATUS"
+		vm__check_log || end_failed' run-selftests.sh
+}
+
+# expect_vm STATUS: of a guest, which leaves nothing
+expect_vm()
+{
+	expect_status "$1" call_vm
+	vm_left_nothing
+}
+
+vm_left_nothing()
+{
+	local files
+
+	! kill -0 "$(< "$TMP/t/vm/1/pid")" 2>/dev/null || fail "QEMU still runs"
+	! kill -0 "$(cat "$TMP/t/vm/2/pid" 2>&1)" 2>/dev/null || fail "the other QEMU still runs"
+	files=$(ls -A "$TMP/t/tmp")
+	[[ -z $files ]] || fail "left: $files"
+}
+
+start_vm()
+{
+	local tries=0
+
+	set -m
+	call_vm > "$TMP/t/vm.log" 2>&1 &
+	HANGING=$!
+	set +m
+	until grep -q 'a test of 1' "$TMP/t/vm.log" 2>/dev/null && grep -q 'a test of 2' "$TMP/t/vm.log"; do
+		sleep 0.1
+		((++tries < 200)) || fail "the guests were never started"
+	done
+}
+
+test_vm_options_that_make_no_sense()
+{
+	local options status
+
+	for options in '--accel tcg' '--arch arm64' '--kernel distro' '--vm --accel hvf' '--vm --arch vax' '--vm --kernel /none'; do
+		status=0
+		# shellcheck disable=SC2086 # several words
+		PRINTED=$(PBM_PINS=$PINS "$SCRIPTS_DIR/run-selftests.sh" $options v0.1 2>&1) || status=$?
+		((status == 2)) || fail "$options: status $status"
+		if [[ $options = --vm* ]]; then
+			printed "error: ${options#--vm }: "
+		else
+			printed "error: --arch, --kernel and --accel are for --vm"
+		fi
+	done
+}
+
+test_vm_status_and_report_come_back()
+{
+	STUB_VM=0 expect_vm 0
+	printed "ok      a test of 1"
+	printed "ok      a test of 2"
+	printed "guest: 0"
+	STUB_VM=2 STUB_VM2=0 expect_vm 0
+	printed "guest: 2"
+	STUB_VM=0 STUB_VM2=2 expect_vm 0
+	printed "guest: 2"
+}
+
+# The first would go on.
+test_vm_of_which_one_goes_wrong()
+{
+	STUB_VM=ever STUB_VM2=hang expect_vm 2
+	printed "no user space within 1 s"
+	STUB_VM=ever STUB_VM2=panic expect_vm 2
+	printed "ok      a test of 1"
+	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
+	printed "full log: $TMP/t/vm/2/console.log"
+	STUB_VM=0 STUB_VM2=ever VM_TIMEOUT=1 expect_vm 2
+	printed "has not ended after 1 s"
+}
+
+test_vm_that_hangs_at_boot()
+{
+	STUB_VM=hang expect_vm 2
+	printed "no user space within 1 s, its console ends with '[ 0.1] clocksource: stub'"
+	printed "  | [ 0.1] clocksource: stub"
+}
+
+test_vm_that_panics()
+{
+	STUB_VM=panic expect_vm 2
+	printed "ok      a test of 1"
+	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
+	printed "  | [ 0.2] Kernel panic - not syncing: stub"
+	printed "the guest ended before its tests did"
+}
+
+test_vm_that_does_not_end()
+{
+	VM_TIMEOUT=1 STUB_VM=ever expect_vm 2
+	printed "ok      a test of 1"
+	printed "has not ended after 1 s"
+	printed "clocksource: stub"
+}
+
+test_vm_without_a_working_kvm()
+{
+	ACCEL='' STUB_VM=0 expect_vm 0
+	printed "TCG (KVM: no user space within 1 s, its console ends with '[ 0.1] clocksource: stub')"
+	ACCEL=kvm STUB_VM=0 expect_vm 2
+	printed "leave out --accel kvm"
+	ACCEL=kvm STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 2
+	printed "error: there is no /dev/kvm"
+	printed "leave out --accel kvm"
+	ACCEL='' STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 0
+	printed "TCG (there is no /dev/kvm)"
+	ACCEL='' STUB_KVM=0 STUB_VM=hang expect_vm 0
+	printed "accel     KVM"
+}
+
+test_vm_with_a_splat()
+{
+	local line
+
+	for line in 'WARNING: CPU: 0 PID: 1 at x.c:1' 'BUG: KASAN: stub' 'INFO: task x:1 blocked for more than 120 seconds.'; do
+		STUB_CONSOLE=$line STUB_VM=0 expect_vm 1
+		printed "  | [ 0.1] $line"
+		printed "FAILED  the kernel of the guest complains"
+	done
+}
+
+test_vm_without_a_log()
+{
+	sed -i 's/Linux version//' "$TMP/stubs/qemu-system-x86_64"
+	PRINTED=$(STUB_VM=0; expect_vm 1) || fail "$PRINTED"
+	make_qemu_stub
+	printed "is no log of a kernel"
+}
+
+test_vm_interrupted()
+{
+	STUB_VM=ever start_vm
+	kill -INT -- "-$HANGING"
+	ends_with 130
+	vm_left_nothing
+}
+
+test_vm_terminated()
+{
+	STUB_VM=ever start_vm
+	kill -TERM "$HANGING"
+	ends_with 143
+	vm_left_nothing
+}
+
+test_vm_ends_with_its_script()
+{
+	local tries=0
+
+	STUB_VM=ever start_vm
+	kill -KILL "$HANGING"
+	ends_with 137
+	while kill -0 "$(< "$TMP/t/vm/1/pid")" 2>/dev/null || kill -0 "$(< "$TMP/t/vm/2/pid")" 2>/dev/null; do
+		sleep 0.1
+		((++tries < 100)) || fail "QEMU still runs"
+	done
+}
+
+run_tests

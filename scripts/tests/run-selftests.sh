@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Tests of run-selftests.sh; see guests.sh for --vm.
+
+. "$(dirname "$0")/lib.sh"
+
+# compare_skips WANT [OPTION...]: of $TMP/t/list with $TMP/t/results
+compare_skips()
+{
+	printf '%b' "$1" > "$TMP/t/want"
+	awk "${@:2}" -f "$SCRIPTS_DIR/lib/skips.awk" "$TMP/t/list" "$TMP/t/results" > "$TMP/t/got" ||
+		fail "skips.awk: status $?"
+	diff -u "$TMP/t/want" "$TMP/t/got" || fail "the skips are not told apart"
+}
+
+test_skips_are_compared_with_a_list()
+{
+	local bad list
+
+	printf '# a comment\n\na: .*\tno PMU: .*\nb: two\tno disk\nc: x\tnever\n' > "$TMP/t/list"
+	printf 'ok\ta: one\t\nskip\ta: two\tno PMU: none\nskip\tb: two\tno disk\n' > "$TMP/t/results"
+	compare_skips "$(< "$TMP/t/results")\nmissed\tc: x\tnever\n"
+	compare_skips "$(< "$TMP/t/results")\n" -v filter=b:
+	# Another reason, another test, part of a name and of a reason
+	printf 'skip\ta: two\tno disk\nskip\tb: twofold\tno disk\nskip\tb: two\tno disk left\nskip\td\tno disk\n' \
+		> "$TMP/t/results"
+	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\nmissed\ta: .*\tno PMU: .*\nmissed\tb: two\tno disk\n" \
+		-v filter=.
+	: > "$TMP/t/list"
+	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\n"
+	for bad in 'a: no tab' 'a\t(' 'a\tb\tc' '\tb'; do
+		printf '%b\n' "$bad" > "$TMP/t/list"
+		refuses run-selftests --expected-skips "$TMP/t/list" v6.16
+		printed "--expected-skips $TMP/t/list: no list of tests and reasons"
+	done
+	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
+		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: no such list"
+	done
+}
+
+run_tests
