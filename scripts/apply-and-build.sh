@@ -16,6 +16,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -87,33 +89,20 @@ END
 
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		source:,git:,mirror:,jobs:,arch:,out:,no-patches,sanitize::,clean,no-install,stop-after:,quiet,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--source)	OPT_SOURCE=$2; shift ;;
-		--git)		OPT_GIT=$2; shift ;;
-		--mirror)	OPT_MIRROR=$2; shift ;;
-		--jobs)		JOBS=$2; shift ;;
-		--arch)		OPT_ARCH=$2; shift ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--no-patches)	OPT_PATCHES=no ;;
-		--sanitize)	OPT_SANITIZE=${2:-address}; shift ;;
-		--clean)	OPT_CLEAN=yes ;;
-		--no-install)	OPT_INSTALL=no ;;
-		--stop-after)	OPT_STOP=$2; shift ;;
-		--quiet)	PBM_QUIET=1 ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	options__parse "$@" <<-'END'
+		--source:	OPT_SOURCE
+		--git:		OPT_GIT
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--arch:		OPT_ARCH
+		--out:		OPT_OUT
+		--no-patches	OPT_PATCHES	no
+		--sanitize::	OPT_SANITIZE	address
+		--clean		OPT_CLEAN	yes
+		--no-install	OPT_INSTALL	no
+		--stop-after:	OPT_STOP
+		--quiet		PBM_QUIET	1
+	END
 }
 
 check_options()

@@ -18,6 +18,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -90,29 +92,16 @@ END
 
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		peer:,cases:,programs:,runs:,quick,out:,no-install,quiet,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--peer)		PEERS+=("$2"); shift ;;
-		--cases)	OPT_CASES=$2; shift ;;
-		--programs)	OPT_PROGRAMS=$2; shift ;;
-		--runs)		OPT_RUNS=$2; shift ;;
-		--quick)	OPT_QUICK=yes ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--no-install)	OPT_INSTALL=no ;;
-		--quiet)	PBM_QUIET=1 ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	options__parse "$@" <<-'END'
+		--peer:		PEERS[]
+		--cases:	OPT_CASES
+		--programs:	OPT_PROGRAMS
+		--runs:		OPT_RUNS
+		--quick		OPT_QUICK	yes
+		--out:		OPT_OUT
+		--no-install	OPT_INSTALL	no
+		--quiet		PBM_QUIET	1
+	END
 }
 
 check_peers()
@@ -172,11 +161,7 @@ resolve_paths()
 
 apply_and_build()
 {
-	local args=()
-
-	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
-	[[ ${PBM_QUIET:-0} != 1 ]] || args+=(--quiet)
-	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$@" "$TAG" ||
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" "$TAG" ||
 		die "there is no perf to measure" "see above; then run this again"
 }
 

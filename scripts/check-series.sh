@@ -13,6 +13,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -64,26 +66,18 @@ END
 
 parse_options()
 {
-	local parsed
+	options__parse "$@" <<-'END'
+		--fast		OPT_FAST	yes
+		--from:		OPT_FROM
+		--out:		OPT_OUT
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--no-install	OPT_INSTALL	no
+	END
+}
 
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		fast,from:,out:,mirror:,jobs:,no-install,help -- "$@") || die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--fast)		OPT_FAST=yes ;;
-		--from)		OPT_FROM=$2; shift ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
-		--jobs)		JOBS=$2; shift ;;
-		--no-install)	OPT_INSTALL=no; OPTIONS+=(--no-install) ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+check_options()
+{
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ $OPT_FAST = no || -z $OPT_FROM ]] || die_usage "--fast builds nothing, and excludes --from"
 	pin__check_tag "$TAG"
@@ -136,7 +130,7 @@ check_entries()
 # A tree without patches; what it was before is of no use.
 prepare_tree()
 {
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --quiet --no-patches --stop-after apply \
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to check with" "see above"
 	# Objects of the last patch are newer than the sources of the first.
 	rm -rf -- "$TREE_DIR" "$OUT_DIR"/build-*
@@ -311,7 +305,7 @@ check_patches()
 	column -t "$TABLE"
 }
 
-OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes OPTIONS=()
+OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes
 declare -A CELLS
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=no
@@ -321,6 +315,7 @@ NR_DEFECTS=0 APPLIES=yes
 unset ${!QUILT_@} || :
 
 parse_options "$@"
+check_options
 arch__load ''
 resolve_paths
 take_lock "$OUT_DIR/lock" "$OUT_DIR"

@@ -15,6 +15,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/arch.sh
@@ -63,29 +65,16 @@ END
 
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		time:,seed:,replay,add:,out:,mirror:,jobs:,no-install,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--time)		OPT_TIME=$2; shift ;;
-		--seed)		OPT_SEED=$2; shift ;;
-		--replay)	OPT_REPLAY=yes ;;
-		--add)		OPT_ADD+=("$2"); shift ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--mirror)	OPT_MIRROR=$2; shift ;;
-		--jobs)		JOBS=$2; shift ;;
-		--no-install)	OPT_INSTALL=no ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	options__parse "$@" <<-'END'
+		--time:		OPT_TIME
+		--seed:		OPT_SEED
+		--replay	OPT_REPLAY	yes
+		--add:		OPT_ADD[]
+		--out:		OPT_OUT
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--no-install	OPT_INSTALL	no
+	END
 }
 
 check_options()
@@ -115,11 +104,7 @@ resolve_paths()
 
 apply_and_build()
 {
-	local args=(--sanitize --jobs "$JOBS" --out "$OUT_DIR")
-
-	[[ -z $OPT_MIRROR ]] || args+=(--mirror "$OPT_MIRROR")
-	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
-	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$TAG" ||
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
 		die "there is no perf to fuzz" "see above; then run this again"
 }
 
@@ -246,7 +231,6 @@ merge_corpus()
 }
 
 OPT_TIME=1800 OPT_SEED=$(date +%s) OPT_REPLAY=no OPT_ADD=() OPT_OUT=''
-OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=address
 FUZZ_STATUS=0

@@ -13,6 +13,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -45,22 +47,15 @@ END
 
 parse_options()
 {
-	local parsed
+	options__parse "$@" <<-'END'
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--no-install	OPT_INSTALL	no
+	END
+}
 
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions mirror:,jobs:,no-install,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--mirror|--jobs) OPTIONS+=("$1" "$2"); shift ;;
-		--no-install)	OPTIONS+=("$1"); OPT_INSTALL=no ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+check_options()
+{
 	pin__check_tag "$TAG"
 }
 
@@ -69,7 +64,7 @@ build_peers()
 	local tag
 
 	for tag in "$TAG" "${PEERS[@]}"; do
-		"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --no-patches "$tag" ||
+		"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --no-patches "$tag" ||
 			die "there is no perf of $tag to compare with" "see above; then run this again"
 	done
 }
@@ -79,7 +74,7 @@ run_tests()
 {
 	local status=0
 
-	"$SCRIPTS_DIR/run-selftests.sh" "${OPTIONS[@]}" --filter '^interop: ' "$TAG" | tee "$RESULTS" || status=$?
+	"$SCRIPTS_DIR/run-selftests.sh" "${OPTIONS_PASSED[@]}" --filter '^interop: ' "$TAG" | tee "$RESULTS" || status=$?
 	if ((status == 0)) && ! grep -q ' 0 skipped$' "$RESULTS"; then
 		die "some tests were skipped" "see above; then run this again"
 	fi
@@ -94,9 +89,10 @@ print_table()
 	} | column -t -s '|'
 }
 
-OPTIONS=() OPT_INSTALL=yes
+OPT_INSTALL=yes
 
 parse_options "$@"
+check_options
 ((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
 RESULTS=$(mktemp)
 on_exit rm -f -- "$RESULTS"

@@ -13,6 +13,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -54,26 +56,14 @@ END
 
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		version:,rfc,to:,out:,mirror:,no-install,help -- "$@") || die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--version)	OPT_VERSION=$2; shift ;;
-		--rfc)		OPT_RFC=yes ;;
-		--to)		OPT_TO=$2; shift ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--mirror)	OPTIONS+=(--mirror "$2"); shift ;;
-		--no-install)	OPTIONS+=(--no-install); OPT_INSTALL=no ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	options__parse "$@" <<-'END'
+		--version:	OPT_VERSION
+		--rfc		OPT_RFC		yes
+		--to:		OPT_TO
+		--out:		OPT_OUT
+		--mirror:	OPT_MIRROR
+		--no-install	OPT_INSTALL	no
+	END
 }
 
 check_options()
@@ -130,14 +120,14 @@ open_output()
 
 check_series()
 {
-	"$SCRIPTS_DIR/check-series.sh" "${OPTIONS[@]}" --fast --out "$OUT_DIR/series" "$TAG"
+	"$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"
 }
 
 # --- patches to commits to mails ----------------------------------------------
 
 prepare_tree()
 {
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS[@]}" --quiet --no-patches --stop-after apply \
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to make mails with" "see above"
 }
 
@@ -273,7 +263,7 @@ print_commands()
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
 }
 
-OPT_VERSION=1 OPT_RFC=no OPT_TO=perf OPT_OUT='' OPTIONS=() OPT_INSTALL=yes
+OPT_VERSION=1 OPT_RFC=no OPT_TO=perf OPT_OUT='' OPT_INSTALL=yes
 # shellcheck disable=SC2086 # the names of all variables that quilt would read
 unset ${!QUILT_@} || :
 

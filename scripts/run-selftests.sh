@@ -17,6 +17,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -135,39 +137,28 @@ not run.
 END
 }
 
+# --guest is what the script itself calls in a guest.
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options t:h --longoptions \
-		list,filter:,perf:,sanitize::,vm,arch:,kernel:,accel:,guest:,out:,mirror:,jobs:,no-install,quiet,verbose,expected-skips:,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--list)		OPT_LIST=yes ;;
-		-t|--filter)	OPT_FILTER=$2; shift ;;
-		--perf)		OPT_PERF=$2; shift ;;
-		--sanitize)	OPT_SANITIZE=${2:-address}; shift ;;
-		--vm)		OPT_VM=yes ;;
-		--arch)		OPT_ARCH=$2; shift ;;
-		--kernel)	OPT_KERNEL=$2; shift ;;
-		--accel)	OPT_ACCEL=$2; shift ;;
-		--guest)	OPT_GUEST=$2; shift ;; # what vm.sh calls in the guest
-		--out)		OPT_OUT=$2; shift ;;
-		--mirror)	OPT_MIRROR=$2; shift ;;
-		--jobs)		JOBS=$2; shift ;;
-		--no-install)	OPT_INSTALL=no ;;
-		--quiet)	PBM_QUIET=1 ;;
-		--verbose)	OPT_VERBOSE=yes ;;
-		--expected-skips) OPT_EXPECTED=$2; shift ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	options__parse "$@" <<-'END'
+		--list		OPT_LIST	yes
+		-t:		OPT_FILTER
+		--filter:	OPT_FILTER
+		--perf:		OPT_PERF
+		--sanitize::	OPT_SANITIZE	address
+		--vm		OPT_VM		yes
+		--arch:		OPT_ARCH
+		--kernel:	OPT_KERNEL
+		--accel:	OPT_ACCEL
+		--guest:	OPT_GUEST
+		--out:		OPT_OUT
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--no-install	OPT_INSTALL	no
+		--quiet		PBM_QUIET	1
+		--verbose	OPT_VERBOSE	yes
+		--expected-skips: OPT_EXPECTED
+	END
 }
 
 check_vm_options()
@@ -294,12 +285,7 @@ check_bpftool()
 
 apply_and_build()
 {
-	local args=(--jobs "$JOBS")
-
-	[[ -z $OPT_MIRROR ]] || args+=(--mirror "$OPT_MIRROR")
-	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
-	[[ ${PBM_QUIET:-0} != 1 ]] || args+=(--quiet)
-	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$@" "$TAG" ||
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" "$TAG" ||
 		die "there is no perf to test" "see above; then run this again"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of lib/common.sh, and of what all scripts have in common.
+# Tests of lib/common.sh and lib/options.sh, and of what all scripts have in common.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -20,6 +20,55 @@ test_unforeseen_ends()
 	status=0
 	bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; end_failed" x.sh || status=$?
 	((status == 1)) || fail "end_failed: status $status"
+}
+
+# A script that prints what options set
+call_options()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c '
+		set -euo pipefail
+		for lib in common options; do
+			. "$0/lib/$lib.sh"
+		done
+		print_usage() { echo "usage: x.sh"; }
+		OUT=out LIST=()
+		options__parse "$@" <<-END
+			--clean		CLEAN	yes
+			--out:		OUT
+			-o:		OUT
+			--kind::	KIND	default
+			--add:		LIST[]
+			--jobs:		JOBS
+			--quiet		PBM_QUIET	1
+		END
+		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" "${LIST[@]}" / "${OPTIONS_PASSED[@]}" "$TAG"' \
+		"$SCRIPTS_DIR" "$@"
+}
+
+# options_set WANT OPTION...
+options_set()
+{
+	expect_status 0 call_options "${@:2}" v0.1
+	[[ $PRINTED = "$1[v0.1]" ]] || fail "not $1"
+}
+
+test_options_set_their_variables()
+{
+	options_set '[no][out][none][/]'
+	options_set '[yes][a b][none][/]' --clean --out 'a b'
+	options_set '[no][b][none][/]' --out=a -o b
+	options_set '[no][][none][/]' --out ''
+	options_set '[no][out][default][/]' --kind
+	options_set '[no][out][other][/]' --ki=other
+	options_set '[no][out][none][a][b c][/]' --add a --add 'b c'
+	options_set '[no][out][none][/][--quiet][--jobs][2]' --quiet --jobs 2
+	expect_status 0 call_options --clean -h
+	printed "usage: x.sh"
+	expect_status 2 call_options --out
+	printed "wrong options"
+	expect_status 2 call_options
+	printed "one TAG is needed, 0 given"
 }
 
 test_each_script_has_help_and_refuses_nonsense()
