@@ -37,6 +37,8 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/splats.sh"
 # shellcheck source=lib/vm.sh
 . "$SCRIPTS_DIR/lib/vm.sh"
+# shellcheck source=lib/report.sh
+. "$SCRIPTS_DIR/lib/report.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
 PERF_TEST="perf test: bpf-metadata"
@@ -344,7 +346,6 @@ make_run_dir()
 	# One test records as nobody, into a directory below.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
-	STEP_LOG=$RUN_DIR/log
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
 	# For perf test: nothing of the user's, and no copies in ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
@@ -372,10 +373,9 @@ report_sanitizers()
 
 	[[ $OPT_SANITIZE != no ]] || return 0
 	find "$RUN_DIR/sanitizers" -type f -exec cat {} + >"$log"
-	grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$log" >"$STEP_LOG" ||
+	grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$log" >"$RUN_DIR/output" ||
 		kind=ok
-	printf '%s\t%s\t\n' "$kind" "$name" >"$RUN_DIR/results"
-	report "$log"
+	printf '%s\t%s\t\n' "$kind" "$name" | report__add "$RESULTS" "$log"
 }
 
 clear_results()
@@ -415,40 +415,6 @@ print_inputs()
 	msg "bpftool   $("${PBM_BPFTOOL:-bpftool}" version | head -n 1)"
 }
 
-# Runs as a group of its own, which common.sh ends on a signal. The output goes
-# into the log $1; whenever a test has passed or failed, $2 is called.
-run_step()
-{
-	local log=$1 hook=$2 status=0 output recorder group
-
-	shift 2
-	exec {output}> >(record_step "$log" "$hook")
-	recorder=$!
-	set -m
-	"$@" >&"$output" 2>&1 </dev/null &
-	STEP_PIDS=("$!") group=$!
-	set +m
-	exec {output}>&-
-	wait "$group" || status=$?
-	STEP_PIDS=()
-	wait_for_group "$group"
-	wait "$recorder" || die "cannot write $log" "free some space or use another --out"
-	return "$status"
-}
-
-# STEP_LOG is a copy that can be read while it grows: the log may be on the host.
-record_step()
-{
-	local line log copy
-
-	trap '' INT TERM HUP
-	exec {log}>"$1" {copy}>"$STEP_LOG"
-	while IFS= read -r line || [[ -n $line ]]; do
-		printf '%s\n' "$line" >&"$copy" && printf '%s\n' "$line" >&"$log" || return
-		[[ ! $line =~ ^'# '(not )?'ok ' || $line = *'# SKIP'* ]] || "$2"
-	done
-}
-
 run_kselftest()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -460,27 +426,28 @@ run_kselftest()
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
+# Report what the LOG of a program says, and what was not reported before.
+report_program()
+{
+	local log=$1 name=${1##*/} known
+
+	known=$(wc -l <"$RUN_DIR/reported")
+	awk "${@:2}" -v program="${name%.log}" -f "$SELFTESTS_DIR/lib/ktap.awk" "$RUN_DIR/output" |
+		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | report__add "$RESULTS" "$log"
+}
+
+report_unfinished_program()
+{
+	[[ $OPT_VERBOSE = yes ]] || report_program "$1" -v unfinished=1
+}
+
 run_program()
 {
-	PROGRAM_NAME=$(basename -- "$1" .sh)
-	PROGRAM_LOG=$LOGS_DIR/$PROGRAM_NAME.log
+	local log=$LOGS_DIR/$(basename -- "$1" .sh).log
+
 	: >"$RUN_DIR/reported"
-	run_step "$PROGRAM_LOG" report_result run_kselftest "$1" || :
-	report_rest
-}
-
-report_result()
-{
-	[[ $OPT_VERBOSE = yes ]] || report_rest -v unfinished=1
-}
-
-# What the program's log says and was not yet reported
-report_rest()
-{
-	awk "$@" -v program="$PROGRAM_NAME" -f "$SELFTESTS_DIR/lib/ktap.awk" "$STEP_LOG" |
-		tail -n +$(($(wc -l <"$RUN_DIR/reported") + 1)) >"$RUN_DIR/results"
-	cat "$RUN_DIR/results" >>"$RUN_DIR/reported"
-	report "$PROGRAM_LOG"
+	report__run "$log" report_unfinished_program run_kselftest "$1" || :
+	report_program "$log"
 }
 
 # Verbose, because a second run for the log's sake may not fail again, and for
@@ -493,89 +460,14 @@ run_perf_test()
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
 	cd -- "$TREE_DIR/tools/perf"
-	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig run_step "$log" true \
+	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig report__run "$log" true \
 		timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
 	cd -- "$REPO_DIR"
-	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$STEP_LOG" >"$RUN_DIR/results"
+	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$RUN_DIR/output" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
 	fi
-	report "$log"
-}
-
-# The part of the log that belongs to the failed test $2: what it printed before
-# its result. A program that broke down has no result: then it is the end.
-print_failure()
-{
-	awk -v name="$2" '
-		/^# (ok|1\.\.)[ 0-9]/ { n = 0; next }
-		/^# not ok [0-9]/ {
-			sub(/^# not ok [0-9]+ (- )?/, "")
-			sub(/ # .*/, "")
-			if ($0 == name) exit
-			n = 0
-			next
-		}
-		{ line[n++] = $0 }
-		END { for (i = n > 20 ? n - 20 : 0; i < n; i++) print line[i] }
-	' "$STEP_LOG" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
-	printf '  log: %s\n' "$1"
-}
-
-# At once, or the lines of another guest come between
-report()
-{
-	cat "$RUN_DIR/results" >>"$RESULTS"
-	print_results "$1" >"$RUN_DIR/printed"
-	cat "$RUN_DIR/printed"
-}
-
-print_results()
-{
-	local log=$1 kind name reason
-
-	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$STEP_LOG"
-	while IFS=$'\t' read -r kind name reason; do
-		case $kind in
-		ok)	msg "ok      $name" ;;
-		skip)	msg "skip    $name ($reason)" ;;
-		*)	printf 'FAILED  %s%s\n' "$name" "${reason:+ ($reason)}"
-			[[ $OPT_VERBOSE = yes ]] || print_failure "$log" "$name" ;;
-		esac
-	done <"$RUN_DIR/results"
-}
-
-count()
-{
-	grep -c "^$1"$'\t' "$RESULTS" || :
-}
-
-# What the list doesn't have becomes a failure; what it has and didn't happen is said.
-compare_skips()
-{
-	local kind name reason
-
-	[[ -n $OPT_EXPECTED ]] || return 0
-	awk -v filter="$OPT_FILTER" -f "$SCRIPTS_DIR/lib/skips.awk" "$OPT_EXPECTED" "$RESULTS" >"$RESULTS.part" ||
-		die "cannot compare the skips with $OPT_EXPECTED" "see above"
-	while IFS=$'\t' read -r kind name reason; do
-		case $kind in
-		unexpected) printf 'FAILED  %s (skipped, and not in %s: %s)\n' "$name" "${OPT_EXPECTED##*/}" "$reason" ;;
-		missed)	msg "note    not skipped, but in ${OPT_EXPECTED##*/}: $name ($reason)" ;;
-		esac
-	done <"$RESULTS.part"
-	sed -i '/^missed\t/d; s/^unexpected\t/not ok\t/' "$RESULTS.part"
-	mv -- "$RESULTS.part" "$RESULTS"
-}
-
-print_totals()
-{
-	local passed failed skipped
-
-	passed=$(count ok) failed=$(count 'not ok') skipped=$(count skip)
-	((passed + failed)) || warn "no test ran"
-	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-	((passed && !failed)) || end_failed
+	report__add "$RESULTS" "$log" <"$RUN_DIR/results"
 }
 
 # --- here or in a guest -------------------------------------------------------
@@ -722,6 +614,12 @@ check_guest()
 	vm__check_log || printf 'not ok\tkernel logs of the guests\n' >>"$RESULTS"
 }
 
+print_totals()
+{
+	report__compare_skips "$RESULTS" "$OPT_EXPECTED" "$OPT_FILTER"
+	report__print_totals "$RESULTS"
+}
+
 prepare()
 {
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
@@ -758,12 +656,10 @@ no:)	prepare
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"
 	run_here
-	compare_skips
 	print_totals ;;
 yes:)	prepare
 	run_in_vm
 	check_guest
-	compare_skips
 	print_totals ;;
 *)	mapfile -t PROGRAMS < <(all_programs)
 	run_here ;;

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Run programs of tests, print the results and count them.
+#
+# A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok" or
+# "skip". RESULTS is a file of them, to which the functions add.
+#
+# Usage (after lib/common.sh):
+#	report__run LOG HOOK COMMAND...	run it as a group of its own, which common.sh
+#				ends on a signal, with its output in LOG; hand its
+#				status back. HOOK LOG is called whenever a test has
+#				passed or failed
+#	report__add RESULTS LOG	add the results on stdin, and print them; for one that has
+#				failed, also what the test has printed
+#	report__compare_skips RESULTS LIST FILTER
+#				make failures of the skips that aren't in the file LIST,
+#				see skips.awk; without LIST do nothing
+#	report__print_totals RESULTS	the last line; ends the script if a test has failed
+#				or none has run
+#
+# Reads:
+#	RUN_DIR		a directory of this run, on this machine. RUN_DIR/output is a copy
+#			of the LOG that can be read while it grows: a LOG may be on a
+#			guest's host
+#	OPT_VERBOSE	yes: print the whole output of every program
+
+# shellcheck disable=SC2034 # common.sh reads STEP_PIDS
+report__run()
+{
+	local log=$1 hook=$2 status=0 output recorder group
+
+	shift 2
+	exec {output}> >(report__record "$log" "$hook")
+	recorder=$!
+	set -m
+	"$@" >&"$output" 2>&1 </dev/null &
+	STEP_PIDS=("$!") group=$!
+	set +m
+	exec {output}>&-
+	wait "$group" || status=$?
+	STEP_PIDS=()
+	wait_for_group "$group"
+	wait "$recorder" || die "cannot write $log" "free some space or use another --out"
+	return "$status"
+}
+
+report__record()
+{
+	local log=$1 hook=$2 line to_log to_copy
+
+	trap '' INT TERM HUP
+	exec {to_log}>"$log" {to_copy}>"$RUN_DIR/output"
+	while IFS= read -r line || [[ -n $line ]]; do
+		printf '%s\n' "$line" >&"$to_copy" && printf '%s\n' "$line" >&"$to_log" || return
+		[[ ! $line =~ ^'# '(not )?'ok ' || $line = *'# SKIP'* ]] || "$hook" "$log"
+	done
+}
+
+# All lines are written at once, or those of another guest come between.
+report__add()
+{
+	tee -a -- "$1" | report__print_results "$2" >"$RUN_DIR/printed"
+	cat "$RUN_DIR/printed"
+}
+
+report__print_results()
+{
+	local log=$1 kind name reason
+
+	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$RUN_DIR/output"
+	while IFS=$'\t' read -r kind name reason; do
+		case $kind in
+		ok)	msg "ok      $name" ;;
+		skip)	msg "skip    $name ($reason)" ;;
+		*)	printf 'FAILED  %s%s\n' "$name" "${reason:+ ($reason)}"
+			[[ $OPT_VERBOSE = yes ]] || report__print_failure "$log" "$name" ;;
+		esac
+	done
+}
+
+# Print what the failed test NAME has printed before its result. A program that
+# broke down has no result: then it is the end of the output.
+report__print_failure()
+{
+	local log=$1 name=$2
+
+	awk -v name="$name" '
+		/^# (ok|1\.\.)[ 0-9]/ { n = 0; next }
+		/^# not ok [0-9]/ {
+			sub(/^# not ok [0-9]+ (- )?/, "")
+			sub(/ # .*/, "")
+			if ($0 == name) exit
+			n = 0
+			next
+		}
+		{ line[n++] = $0 }
+		END { for (i = n > 20 ? n - 20 : 0; i < n; i++) print line[i] }
+	' "$RUN_DIR/output" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
+	printf '  log: %s\n' "$log"
+}
+
+# Skips that the list has, and that didn't happen, are only said.
+report__compare_skips()
+{
+	local results=$1 list=$2 filter=$3 kind name reason
+
+	[[ -n $list ]] || return 0
+	awk -v filter="$filter" -f "$SCRIPTS_DIR/lib/skips.awk" "$list" "$results" >"$results.part" ||
+		die "cannot compare the skips with $list" "see above"
+	while IFS=$'\t' read -r kind name reason; do
+		case $kind in
+		unexpected) printf 'FAILED  %s (skipped, and not in %s: %s)\n' "$name" "${list##*/}" "$reason" ;;
+		missed)	msg "note    not skipped, but in ${list##*/}: $name ($reason)" ;;
+		esac
+	done <"$results.part"
+	sed -i '/^missed\t/d; s/^unexpected\t/not ok\t/' "$results.part"
+	mv -- "$results.part" "$results"
+}
+
+report__count()
+{
+	grep -c "^$2"$'\t' "$1" || :
+}
+
+report__print_totals()
+{
+	local passed failed skipped
+
+	passed=$(report__count "$1" ok) failed=$(report__count "$1" 'not ok') skipped=$(report__count "$1" skip)
+	((passed + failed)) || warn "no test ran"
+	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+	((passed && !failed)) || end_failed
+}
