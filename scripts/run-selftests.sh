@@ -37,15 +37,14 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/splats.sh"
 # shellcheck source=lib/vm.sh
 . "$SCRIPTS_DIR/lib/vm.sh"
+# shellcheck source=lib/guests.sh
+. "$SCRIPTS_DIR/lib/guests.sh"
 # shellcheck source=lib/report.sh
 . "$SCRIPTS_DIR/lib/report.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
 PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
-# What this test has recorded in a guest of another architecture is read here, too.
-FOREIGN_TEST="hardware: samples of cycles"
-FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
 TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
 PEER_TAG=v6.18.15
@@ -312,6 +311,7 @@ prepare_sanitized_perf()
 # It reads what another architecture has recorded.
 prepare_host_perf()
 {
+	HOST_PERF=
 	arch__is_foreign || return 0
 	apply_and_build
 	HOST_PERF=$REPO_DIR/out/$TAG/perf
@@ -472,12 +472,6 @@ run_perf_test()
 
 # --- here or in a guest -------------------------------------------------------
 
-# Guests share the work: who removes a directory from the queue has it.
-take()
-{
-	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
-}
-
 run_here()
 {
 	local program
@@ -487,7 +481,7 @@ run_here()
 	load_sanitizer_options
 	clear_results
 	for program in "${PROGRAMS[@]}"; do
-		if ! take "$program"; then
+		if ! guests__take "$program"; then
 			continue
 		elif [[ $program = perf-test ]]; then
 			run_perf_test
@@ -498,120 +492,16 @@ run_here()
 	report_sanitizers
 }
 
-# The paths are the same in the guest, but only those that it is told to share.
-share_paths()
-{
-	local path
-
-	for path in "$REPO_DIR" "$OUT_DIR"; do
-		vm__share "$path"
-	done
-	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
-		"${PBM_BPFTOOL:-}"; do
-		[[ $path != */* ]] || vm__share "$(dirname -- "$(realpath -- "$path")")"
-	done
-}
-
-# The command of this same script that runs in a guest, but for the last argument,
-# the guest's directory
-guest_command()
-{
-	local name
-
-	GUEST_COMMAND=(env PBM_QUIET="${PBM_QUIET:-0}" PBM_UNPATCHED_PERF="${PBM_UNPATCHED_PERF:-}"
-		PBM_PEER_PERF="${PBM_PEER_PERF:-}" PBM_OLD_PERF="${PBM_OLD_PERF:-}"
-		PBM_NEED_PMU="$ARCH_HAS_PMU")
-	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
-		[[ -z ${!name:-} ]] || GUEST_COMMAND+=("$name=${!name}")
-	done
-	GUEST_COMMAND+=("$SCRIPTS_DIR/${0##*/}" --out "$OUT_DIR" --filter "$OPT_FILTER")
-	[[ -z $OPT_PERF ]] || GUEST_COMMAND+=(--perf "$PERF")
-	[[ $OPT_VERBOSE = no ]] || GUEST_COMMAND+=(--verbose)
-	GUEST_COMMAND+=("$TAG" --guest)
-}
-
-fill_queue()
-{
-	local program
-
-	rm -rf -- "$VM_DIR"
-	mkdir -p -- "$VM_DIR/queue" || die "cannot write to $VM_DIR" "use another --out"
-	for program in "${PROGRAMS[@]}"; do
-		mkdir -p -- "$VM_DIR/queue/$program"
-	done
-}
-
 run_in_vm()
 {
 	kernel__prepare
 	vm__prepare
-	share_paths
-	guest_command
-	fill_queue
+	guests__fill_queue "${PROGRAMS[@]}"
 	print_inputs
 	msg "kernel    $KERNEL_FROM"
 	msg "guests    $VM_DIR/*/console.log, logs/"
-	vm__run "${GUEST_COMMAND[@]}"
-	((VM_STATUS == 0)) ||
-		die "the tests could not run in a guest, status $VM_STATUS" "see above, and $VM_DIR/*/console.log"
-	cat "$VM_DIR"/*/results >"$RESULTS"
-	check_completeness
-}
-
-# perf test has several results, whose names begin alike.
-has_result()
-{
-	if [[ $1 = "$PERF_TEST" ]]; then
-		grep -q -F -e $'\t'"$1 " "$RESULTS"
-	else
-		grep -q -x -F -e "$1" <(cut -f 2 "$RESULTS")
-	fi
-}
-
-# What the guests leave out must not look as if it had passed.
-check_completeness()
-{
-	local name
-
-	while read -r name; do
-		has_result "$name" && continue
-		printf 'FAILED  %s (no result came back from the guests)\n' "$name"
-		printf 'not ok\t%s\tno result\n' "$name" >>"$RESULTS"
-	done <<<"$SELECTED"
-	while read -r name; do
-		printf 'FAILED  %s (came back from two guests)\n' "$name"
-		printf 'not ok\t%s\ttwo results\n' "$name" >>"$RESULTS"
-	done < <(cut -f 2 "$RESULTS" | sort | uniq -d)
-}
-
-# In the directory of one of the guests
-read_recording()
-{
-	local data
-
-	data=$(find "$VM_DIR" -name hardware.data)
-	"$HOST_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period \
-		-i "$data" >"$VM_DIR/hardware.text" 2>>"$LOG_FILE" &&
-		grep -q PERF_RECORD_BPF_METADATA "$VM_DIR/hardware.text" &&
-		diff -u "${data%.data}.text" "$VM_DIR/hardware.text" >>"$LOG_FILE"
-}
-
-check_recording()
-{
-	arch__is_foreign && grep -q -x -F "$FOREIGN_TEST" <<<"$SELECTED" || return 0
-	if read_recording; then
-		printf 'ok\t%s\t\n' "$FOREIGN_CHECK" >>"$RESULTS"
-		msg "ok      $FOREIGN_CHECK"
-	else
-		printf 'not ok\t%s\t\n' "$FOREIGN_CHECK" >>"$RESULTS"
-		printf 'FAILED  %s\n  log: %s\n' "$FOREIGN_CHECK" "$LOG_FILE"
-	fi
-}
-
-check_guest()
-{
-	check_recording
-	vm__check_log || printf 'not ok\tkernel logs of the guests\n' >>"$RESULTS"
+	guests__run "$RESULTS"
+	guests__check "$RESULTS" "$SELECTED" "$HOST_PERF"
 }
 
 print_totals()
@@ -659,7 +549,6 @@ no:)	prepare
 	print_totals ;;
 yes:)	prepare
 	run_in_vm
-	check_guest
 	print_totals ;;
 *)	mapfile -t PROGRAMS < <(all_programs)
 	run_here ;;

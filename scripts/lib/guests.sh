@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Run run-selftests.sh in guests, and check what came back.
+#
+# Usage (after lib/vm.sh, vm__prepare):
+#	guests__fill_queue PROGRAM...	what the guests share among them
+#	guests__take PROGRAM		in a guest: is it for this one? Elsewhere it is
+#	guests__run RESULTS		run the script in each, and add their results to the
+#					file RESULTS; dies if it could not run there
+#	guests__check RESULTS NAMES READER
+#					add what is wrong beside tests that fail: NAMES, a
+#					line each, have to be there once, and the kernels
+#					must not complain. READER is a perf that reads here what guests
+#					of another architecture have recorded, or empty
+#
+# Reads:
+#	VM_DIR		the directory of the guests, see vm.sh
+#	OPT_GUEST	in a guest: its directory in VM_DIR, else empty
+#	REPO_DIR OUT_DIR PERF TAG ARCH_HAS_PMU PERF_TEST OPT_FILTER OPT_PERF OPT_VERBOSE PBM_*
+#
+# How it works.  All paths are the same in a guest. The queue is a directory with
+# one directory for each program; the guest that removes it runs the program.
+
+# What this test has recorded in a guest of another architecture is read here, too.
+FOREIGN_TEST="hardware: samples of cycles"
+FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
+
+guests__fill_queue()
+{
+	local program
+
+	rm -rf -- "$VM_DIR"
+	mkdir -p -- "$VM_DIR/queue" || die "cannot write to $VM_DIR" "use another --out"
+	for program; do
+		mkdir -p -- "$VM_DIR/queue/$program"
+	done
+}
+
+guests__take()
+{
+	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
+}
+
+# A guest has only the paths that it is told to share.
+guests__share_paths()
+{
+	local path
+
+	for path in "$REPO_DIR" "$OUT_DIR"; do
+		vm__share "$path"
+	done
+	for path in "$PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
+		"${PBM_BPFTOOL:-}"; do
+		[[ $path != */* ]] || vm__share "$(dirname -- "$(realpath -- "$path")")"
+	done
+}
+
+# The argument of --guest, the guest's directory, comes from vm__run.
+guests__run()
+{
+	local results=$1 name command
+
+	guests__share_paths
+	command=(env PBM_QUIET="${PBM_QUIET:-0}" PBM_UNPATCHED_PERF="${PBM_UNPATCHED_PERF:-}"
+		PBM_PEER_PERF="${PBM_PEER_PERF:-}" PBM_OLD_PERF="${PBM_OLD_PERF:-}"
+		PBM_NEED_PMU="$ARCH_HAS_PMU")
+	for name in PBM_STRESS_PROGRAMS PBM_STRESS_MS PBM_BPFTOOL; do
+		[[ -z ${!name:-} ]] || command+=("$name=${!name}")
+	done
+	command+=("$SCRIPTS_DIR/${0##*/}" --out "$OUT_DIR" --filter "$OPT_FILTER")
+	[[ -z $OPT_PERF ]] || command+=(--perf "$PERF")
+	[[ $OPT_VERBOSE = no ]] || command+=(--verbose)
+	vm__run "${command[@]}" "$TAG" --guest
+	((VM_STATUS == 0)) ||
+		die "the tests could not run in a guest, status $VM_STATUS" "see above, and $VM_DIR/*/console.log"
+	cat "$VM_DIR"/*/results >"$results"
+}
+
+# perf test has several results, whose names begin alike.
+guests__has_result()
+{
+	local results=$1 name=$2
+
+	if [[ $name = "$PERF_TEST" ]]; then
+		grep -q -F -e $'\t'"$name " "$results"
+	else
+		grep -q -x -F -e "$name" <(cut -f 2 "$results")
+	fi
+}
+
+# What the guests leave out must not look as if it had passed.
+guests__check_names()
+{
+	local results=$1 names=$2 name
+
+	while read -r name; do
+		guests__has_result "$results" "$name" && continue
+		printf 'FAILED  %s (no result came back from the guests)\n' "$name"
+		printf 'not ok\t%s\tno result\n' "$name" >>"$results"
+	done <<<"$names"
+	while read -r name; do
+		printf 'FAILED  %s (came back from two guests)\n' "$name"
+		printf 'not ok\t%s\ttwo results\n' "$name" >>"$results"
+	done < <(cut -f 2 "$results" | sort | uniq -d)
+}
+
+# The recording is in the directory of one of the guests.
+guests__read_recording()
+{
+	local reader=$1 data
+
+	data=$(find "$VM_DIR" -name hardware.data)
+	"$reader" script --show-bpf-events -F comm,tid,cpu,time,event,period \
+		-i "$data" >"$VM_DIR/hardware.text" 2>>"$LOG_FILE" &&
+		grep -q PERF_RECORD_BPF_METADATA "$VM_DIR/hardware.text" &&
+		diff -u "${data%.data}.text" "$VM_DIR/hardware.text" >>"$LOG_FILE"
+}
+
+guests__check_recording()
+{
+	local results=$1 names=$2 reader=$3
+
+	[[ -n $reader ]] && grep -q -x -F "$FOREIGN_TEST" <<<"$names" || return 0
+	if guests__read_recording "$reader"; then
+		printf 'ok\t%s\t\n' "$FOREIGN_CHECK" >>"$results"
+		msg "ok      $FOREIGN_CHECK"
+	else
+		printf 'not ok\t%s\t\n' "$FOREIGN_CHECK" >>"$results"
+		printf 'FAILED  %s\n  log: %s\n' "$FOREIGN_CHECK" "$LOG_FILE"
+	fi
+}
+
+guests__check()
+{
+	guests__check_names "$1" "$2"
+	guests__check_recording "$@"
+	vm__check_log || printf 'not ok\tkernel logs of the guests\n' >>"$1"
+}
