@@ -10,6 +10,7 @@
 #
 # Reads:
 #	PERF_PACKAGES	below: all that fetching, patching and building perf needs
+#	CACHE_DIR	its installed-packages receives the names of what was installed
 # Sets:
 #	PERF_PACKAGES
 #
@@ -52,6 +53,13 @@ packages__apt()
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
+# For people who want to remove them again
+packages__note()
+{
+	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||
+		warn "cannot note in $CACHE_DIR which packages were installed"
+}
+
 packages__install()
 {
 	run_logged "update the package lists" packages__apt update ||
@@ -59,6 +67,7 @@ packages__install()
 	run_logged "install ${#} packages" packages__apt install --no-install-recommends -- "$@" ||
 		die_logged "apt-get could not install: $*" \
 			"see to the network and apt's sources, then: apt-get update && apt-get install $*"
+	packages__note "$@"
 }
 
 packages__require()
