@@ -6,6 +6,7 @@
 # Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
 #	build__is_current	the perf belongs to this tree and these tools
 #	build__perf		run make, check the features, put the perf in place
+#	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
 #	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
@@ -184,4 +185,32 @@ build__perf()
 	build__check_features "$BUILD_DIR/perf"
 	{ build__publish && build__write_stamp; } ||
 		die "cannot write $PERF" "free some space or use another --out"
+}
+
+build__make_parts()
+{
+	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
+	build__make
+}
+
+# Debian's asciidoc starts the python3 that comes first in PATH.  ASCIIDOC_NO_ROFF is for
+# docbook-xsl from 1.73 up, which would show ".ft C" as text.
+build__make_man_pages()
+{
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O PATH="/usr/bin:$PATH" \
+		make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
+		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
+}
+
+# perf has PREFIX compiled into one object: this compiles it, and links perf in BUILD_DIR
+# anew.  PERF, a copy, stays.
+build__install()
+{
+	build__load_args
+	on_exit build__excuse_signal
+	build__start
+	run_logged "make install of perf" build__make_parts "$@" || build__die
+	rm -f -- "$STATE_DIR/building"
+	run_logged "make its man pages" build__make_man_pages "$@" ||
+		die_logged "the man pages cannot be made" "correct what the log shows and run it again"
 }

@@ -1,0 +1,343 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Install the perf that scripts/apply-and-build.sh builds, with all its parts, beside
+# the one of the distribution, and remove it again. Run it from anywhere:
+#
+#	scripts/install.sh v6.16
+#	scripts/install.sh --prefix ~/.local v6.16
+#	scripts/install.sh --uninstall
+#
+# How it works.  perf's own "make install" puts everything into one directory,
+# PREFIX/lib/perf-bpf-metadata.  This is the prefix that is compiled into perf, so
+# nothing of another perf is in the way, nor hidden: not even its man pages.  Outside
+# of it there are two files, PREFIX/bin/NAME and its shell completion.
+#
+# PREFIX/bin/NAME is a script that starts perf by its full path.  perf puts the
+# directory of its argv[0] first in PATH, so its shell tests and its scripts, which
+# call "perf", find this one.  Through a link named perf-bpfmeta they would find the
+# distribution's, and perf would take --help for that of a command "bpfmeta".
+#
+# All is put together in OUT/install first, so the manifest is complete before
+# anything is written below PREFIX.  The steps are the last lines of this file.
+
+set -euo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=lib/common.sh
+. "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/pin.sh
+. "$SCRIPTS_DIR/lib/pin.sh"
+# shellcheck source=lib/packages.sh
+. "$SCRIPTS_DIR/lib/packages.sh"
+# shellcheck source=lib/arch.sh
+. "$SCRIPTS_DIR/lib/arch.sh"
+# shellcheck source=lib/build.sh
+. "$SCRIPTS_DIR/lib/build.sh"
+# shellcheck source=lib/manifest.sh
+. "$SCRIPTS_DIR/lib/manifest.sh"
+
+# What makes the man pages
+MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
+
+print_usage()
+{
+	cat <<END
+usage: scripts/install.sh [options] TAG
+       scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
+
+Installs perf of the pinned kernel TAG with this repository's patches: perf, its
+man pages, shell completion, scripts, tips and tests. Builds it, if need be. What
+was installed below the prefix before is replaced.
+TAG is one of: $(pin__list | paste -s -d ' ')
+
+Where:
+  --prefix DIR      receives bin/NAME, lib/perf-bpf-metadata/ and, in share/, the
+                    completion (default: /usr/local)
+  --name NAME       of the command (default: perf-bpfmeta); 'perf' hides the
+                    distribution's perf where DIR/bin comes first in PATH
+  --destdir DIR     write everything below DIR, to pack it or to copy it to another
+                    root; perf works where the prefix is without DIR
+
+Removal:
+  --uninstall       remove what was installed, and directories that this leaves
+                    empty. Files that were changed since are kept and listed
+  --force           also replace or remove files that were changed since, and
+                    replace those that are not from this script
+
+Build:
+  --out DIR         where perf is built (default: out/TAG)
+  --mirror DIR      passed on to apply-and-build.sh
+  --jobs N          parallel jobs (default: number of CPUs)
+  --no-install      install no packages; refuse and print the apt line
+  --quiet           only errors and results
+  -h, --help        this text
+
+The last two lines printed are the path of the command and the version of its perf.
+Exit status: 0 done, 1 --uninstall has kept files that were changed, 2 could not run.
+END
+}
+
+parse_options()
+{
+	local parsed
+
+	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
+		prefix:,name:,destdir:,uninstall,force,out:,mirror:,jobs:,no-install,quiet,help -- "$@") ||
+		die_usage "wrong options"
+	eval set -- "$parsed"
+	while [[ $1 != -- ]]; do
+		case $1 in
+		--prefix)	OPT_PREFIX=$2; shift ;;
+		--name)		OPT_NAME=$2; shift ;;
+		--destdir)	OPT_DESTDIR=$2; shift ;;
+		--uninstall)	OPT_UNINSTALL=yes ;;
+		--force)	OPT_FORCE=yes ;;
+		--out)		OPT_OUT=$2; shift ;;
+		--mirror)	OPT_MIRROR=$2; shift ;;
+		--jobs)		JOBS=$2; shift ;;
+		--no-install)	OPT_INSTALL=no ;;
+		--quiet)	PBM_QUIET=1 ;;
+		-h|--help)	print_usage; exit 0 ;;
+		esac
+		shift
+	done
+	shift
+	if [[ $OPT_UNINSTALL = yes ]]; then
+		[[ $# -eq 0 ]] || die_usage "--uninstall takes no TAG: a prefix has one installation"
+	else
+		[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
+		TAG=$1
+	fi
+}
+
+check_options()
+{
+	[[ -n $OPT_PREFIX ]] || die_usage "--prefix: no directory given"
+	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
+		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
+	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
+	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
+	[[ -n $TAG ]] || return 0
+	pin__check_tag "$TAG"
+}
+
+# The prefix is one of the root below DESTDIR: links of this machine don't count.
+resolve_target()
+{
+	PREFIX=$(realpath -m -s -- "$OPT_PREFIX")
+	[[ $PREFIX =~ ^[A-Za-z0-9/._+@=-]*$ ]] ||
+		die "--prefix $PREFIX: make and shells take only letters, digits and / . _ + @ = - as they are" "use another --prefix"
+	PREFIX=${PREFIX%/}
+	DESTDIR=
+	if [[ -n $OPT_DESTDIR ]]; then
+		DESTDIR=$(realpath -m -- "$OPT_DESTDIR")
+		DESTDIR=${DESTDIR%/}
+	fi
+	HOME_DIR=$PREFIX/lib/perf-bpf-metadata
+	COMMAND=$PREFIX/bin/$OPT_NAME
+	COMPLETION=$PREFIX/share/bash-completion/completions/$OPT_NAME
+	MANIFEST=$DESTDIR$HOME_DIR/manifest
+}
+
+# shellcheck disable=SC2034 # read by lib/build.sh
+resolve_build()
+{
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG}")
+	TREE_DIR=$OUT_DIR/linux
+	BUILD_DIR=$OUT_DIR/build
+	STATE_DIR=$OUT_DIR/.state
+	STAGE_DIR=$OUT_DIR/install
+}
+
+# --- before anything is built -------------------------------------------------
+
+check_owner()
+{
+	local path owner next
+
+	for path in "$OUT_DIR" "$TREE_DIR" "$BUILD_DIR"; do
+		[[ -e $path && ! -O $path ]] || continue
+		owner=$(stat -c %U -- "$path")
+		next="run it as $owner"
+		((EUID)) || next="as $owner: scripts/install.sh --prefix ${PREFIX:-/} --destdir DIR $TAG; then as root: tar -C DIR -c . | tar -C / -x --no-same-owner --no-overwrite-dir"
+		die "$path belongs to $owner: make would fail there, or leave files of another user" \
+			"$next" "or build another perf: --out DIR"
+	done
+}
+
+# By writing: a mode says little to root, and nothing about the file system.
+check_writable()
+{
+	local dir=$1 probe
+
+	while [[ ! -e $dir ]]; do
+		dir=$(dirname -- "$dir")
+	done
+	probe=$(mktemp -d -- "$dir/.perf-bpf-metadata.XXXXXX" 2>&1) ||
+		die "cannot write to $dir: ${probe##*: }" \
+			"use another --prefix, run it as another user, or stage it with --destdir DIR"
+	rmdir -- "$probe"
+}
+
+check_target()
+{
+	local dir
+
+	for dir in "$HOME_DIR" "${COMMAND%/*}" "${COMPLETION%/*}"; do
+		check_writable "$DESTDIR$dir"
+	done
+}
+
+check_strangers()
+{
+	local path
+
+	for path in "$COMMAND" "$COMPLETION"; do
+		[[ -e $DESTDIR$path || -L $DESTDIR$path ]] || continue
+		! manifest__has "${path#/}" || continue
+		die "$DESTDIR$path is there and not from this script" \
+			"move it away, or use another --name or --prefix, or --force"
+	done
+}
+
+print_changed()
+{
+	printf '  changed: %s\n' "${@/#/$DESTDIR/}" >&2
+}
+
+check_changes()
+{
+	local changed=()
+
+	mapfile -t changed < <(manifest__changed)
+	((${#changed[@]})) || return 0
+	print_changed "${changed[@]}"
+	die "${#changed[@]} installed files were changed since" "keep a copy if you need it, then use --force"
+}
+
+# --- put together -------------------------------------------------------------
+
+apply_and_build()
+{
+	local args=(--out "$OUT_DIR" --jobs "$JOBS")
+
+	[[ -z $OPT_MIRROR ]] || args+=(--mirror "$OPT_MIRROR")
+	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
+	[[ ${PBM_QUIET:-0} != 1 ]] || args+=(--quiet)
+	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$TAG" || die "there is no perf to install" "see above; then run this again"
+}
+
+stage_perf()
+{
+	take_lock "$STATE_DIR/lock" "$OUT_DIR"
+	rm -rf -- "$STAGE_DIR"
+	on_exit rm -rf -- "$STAGE_DIR"
+	build__install "$HOME_DIR" "$STAGE_DIR"
+}
+
+stage_command()
+{
+	local file=$STAGE_DIR$COMMAND
+
+	install -d -m 755 -- "${file%/*}" &&
+		printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" > "$file" &&
+		chmod 755 -- "$file"
+}
+
+# perf's own, for the command's name, and in the directory where bash-completion finds
+# it by that name
+stage_completion()
+{
+	local file=$STAGE_DIR$COMPLETION
+
+	install -d -m 755 -- "${file%/*}" &&
+		sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
+			"$STAGE_DIR$HOME_DIR/etc/bash_completion.d/perf" > "$file" &&
+		chmod 644 -- "$file"
+}
+
+stage()
+{
+	umask 022
+	stage_perf
+	{ stage_command && stage_completion; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
+}
+
+# --- install and remove -------------------------------------------------------
+
+# The manifest comes first: an installation that is cut off can be removed.  Modes of
+# directories that are there stay, and so do links that stand for directories.
+copy_stage()
+{
+	manifest__write "$STAGE_DIR" &&
+		tar -C "$STAGE_DIR" -cf - . |
+		tar -C "$DESTDIR/" -xf - --no-same-owner --no-overwrite-dir --keep-directory-symlink
+}
+
+install_stage()
+{
+	mkdir -p -- "$DESTDIR/" || die "cannot create $DESTDIR" "use another --destdir"
+	[[ ! -f $MANIFEST ]] || manifest__remove
+	copy_stage || die "cannot write to $DESTDIR$PREFIX" \
+		"free some space, then run it again with --force; or remove what is there with --uninstall --force"
+	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$(print_target) --uninstall removes them"
+}
+
+print_target()
+{
+	[[ $PREFIX = /usr/local ]] || printf ' --prefix %s' "${PREFIX:-/}"
+	[[ -z $DESTDIR ]] || printf ' --destdir %s' "$DESTDIR"
+}
+
+print_result()
+{
+	[[ -n $DESTDIR || :$PATH: = *:${COMMAND%/*}:* ]] ||
+		msg "to call it by its name: PATH=${COMMAND%/*}:\$PATH"
+	printf '%s\n' "$DESTDIR$COMMAND"
+	"$DESTDIR$HOME_DIR/bin/perf" version
+}
+
+uninstall()
+{
+	local changed=() left=()
+
+	[[ -f $MANIFEST ]] ||
+		die "nothing to remove: $MANIFEST is not there" "name the --prefix and the --destdir that it was installed with"
+	check_writable "$DESTDIR$HOME_DIR"
+	[[ $OPT_FORCE = yes ]] || mapfile -t changed < <(manifest__changed)
+	manifest__remove "${changed[@]}"
+	if ((${#changed[@]})); then
+		print_changed "${changed[@]}"
+		warn "${#changed[@]} files were changed since they were installed, and are kept; --force removes them"
+		end_failed
+	fi
+	[[ ! -d $DESTDIR$HOME_DIR ]] || mapfile -t left < <(find "$DESTDIR$HOME_DIR" -not -type d)
+	((${#left[@]} == 0)) || warn "these files were not installed and are kept: ${left[*]}"
+	msg "removed from $DESTDIR${PREFIX:-/}"
+}
+
+OPT_PREFIX=/usr/local OPT_NAME=perf-bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no
+OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes TAG=
+JOBS=$(nproc)
+# shellcheck disable=SC2034 # read by lib/build.sh
+OPT_SANITIZE=no
+
+parse_options "$@"
+check_options
+resolve_target
+if [[ $OPT_UNINSTALL = yes ]]; then
+	uninstall
+	exit 0
+fi
+resolve_build
+arch__load ''
+check_owner
+check_target
+[[ $OPT_FORCE = yes ]] || { check_strangers; check_changes; }
+apply_and_build
+log_to "$OUT_DIR/install.log"
+packages__require "$OPT_INSTALL" "${MAN_PACKAGES[@]}"
+stage
+install_stage
+print_result
