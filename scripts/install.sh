@@ -15,8 +15,10 @@
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path.  perf puts the
 # directory of its argv[0] first in PATH, so its shell tests and its scripts, which
-# call "perf", find this one.  Through a link named perf-bpfmeta they would find the
-# distribution's, and perf would take --help for that of a command "bpfmeta".
+# call "perf", find this one.  Through a link they would find the distribution's.
+#
+# NAME does not begin with "perf-": perfs take such programs for commands of their own,
+# and perf v6.16 aborts at --help when it finds one in PATH and its perf-core is empty.
 #
 # All is put together in OUT/install first, so the manifest is complete before
 # anything is written below PREFIX.  The steps are the last lines of this file.
@@ -54,7 +56,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 Where:
   --prefix DIR      receives bin/NAME, lib/perf-bpf-metadata/ and, in share/, the
                     completion (default: /usr/local)
-  --name NAME       of the command (default: perf-bpfmeta); 'perf' hides the
+  --name NAME       of the command (default: perf_bpfmeta); 'perf' hides the
                     distribution's perf where DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
                     root; perf works where the prefix is without DIR
@@ -116,6 +118,8 @@ check_options()
 	[[ -n $OPT_PREFIX ]] || die_usage "--prefix: no directory given"
 	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
 		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
+	[[ $OPT_NAME != perf-* ]] ||
+		die_usage "--name $OPT_NAME: any perf takes programs in PATH that begin with 'perf-' for its commands"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ -n $TAG ]] || return 0
@@ -317,7 +321,7 @@ uninstall()
 	msg "removed from $DESTDIR${PREFIX:-/}"
 }
 
-OPT_PREFIX=/usr/local OPT_NAME=perf-bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no
+OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no
 OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes TAG=
 JOBS=$(nproc)
 # shellcheck disable=SC2034 # read by lib/build.sh

@@ -76,8 +76,7 @@ in_root()
 in_root_alone()
 (
 	exec {fd}< "$MACHINE_LOCK"
-	flock "$fd"
-	in_root "$1"
+	flock "$fd" && in_root "$1"
 )
 
 # All but what perf and man write when they run
@@ -138,6 +137,8 @@ test_usage()
 	says "unknown tag 'v0.0'"
 	expect 2 install_sh --name 'a b' "$TAG"
 	says "^install.sh: error: --name a b: "
+	expect 2 install_sh --name perf-mine "$TAG"
+	says "^install.sh: error: --name perf-mine: "
 	expect 2 install_sh --prefix '/a;b' "$TAG"
 	says '^install.sh: error: --prefix /a;b: '
 	expect 2 install_sh --uninstall "$TAG"
@@ -182,7 +183,7 @@ test_install()
 	local file
 
 	expect 0 install_root
-	[[ $(tail -n 2 <<< "$OUTPUT" | head -n 1) = "$ROOT$PREFIX/bin/perf-bpfmeta" ]] || fail "no path in the end"
+	[[ $(tail -n 2 <<< "$OUTPUT" | head -n 1) = "$ROOT$PREFIX/bin/perf_bpfmeta" ]] || fail "no path in the end"
 	[[ ${OUTPUT##*$'\n'} = "perf version 6.16"* ]] || fail "no version in the end"
 	[[ ! -e $REPO_DIR/out/$TAG/install ]] || fail "it has left what it has put together"
 	for file in bin/perf libexec/perf-core/perf-archive libexec/perf-core/scripts/python/stackcollapse.py \
@@ -206,9 +207,9 @@ test_build_stays()
 
 test_runs()
 {
-	expect 0 in_root 'perf-bpfmeta version'
+	expect 0 in_root 'perf_bpfmeta version'
 	says '^perf version 6\.16'
-	expect 0 in_root 'perf-bpfmeta check feature bpf-metadata'
+	expect 0 in_root 'perf_bpfmeta check feature bpf-metadata'
 	expect 1 in_root 'command -v perf'
 }
 
@@ -217,7 +218,7 @@ test_perf_test()
 {
 	printf '%s\n' '#!/bin/sh' 'echo another perf; exit 1' > "$ROOT/usr/bin/perf"
 	chmod 755 "$ROOT/usr/bin/perf"
-	expect 0 in_root_alone 'perf-bpfmeta test -v bpf-metadata'
+	expect 0 in_root_alone 'perf_bpfmeta test -v bpf-metadata'
 	says ': Ok'
 	! grep -E ': (Skip|FAILED)' <<< "$OUTPUT" || fail "not all of them"
 	rm "$ROOT/usr/bin/perf"
@@ -227,13 +228,13 @@ test_man_pages()
 {
 	local command
 
-	expect 0 in_root 'perf-bpfmeta record --help'
+	expect 0 in_root 'perf_bpfmeta record --help'
 	says '^ +--bpf-metadata='
 	! grep -F '.ft C' <<< "$OUTPUT" || fail "it shows commands of roff"
-	expect 0 in_root 'perf-bpfmeta --help'
+	expect 0 in_root 'perf_bpfmeta --help'
 	says '^ usage: perf '
 	for command in record report script diff top inject; do
-		expect 0 in_root "perf-bpfmeta help $command"
+		expect 0 in_root "perf_bpfmeta help $command"
 		says "^PERF-${command^^}\\(1\\)"
 	done
 }
@@ -241,12 +242,12 @@ test_man_pages()
 # A script's "report" is a shell script that calls "perf".
 test_scripts_and_tips()
 {
-	expect 0 in_root 'perf-bpfmeta script -l'
+	expect 0 in_root 'perf_bpfmeta script -l'
 	says 'failed-syscalls'
-	expect 0 in_root_alone 'perf-bpfmeta record -B -N -e cpu-clock seq 1000000 > /dev/null'
-	expect 0 in_root 'perf-bpfmeta script report stackcollapse'
+	expect 0 in_root_alone 'perf_bpfmeta record -B -N -e cpu-clock seq 1000000 > /dev/null'
+	expect 0 in_root 'perf_bpfmeta script report stackcollapse'
 	says '^seq [0-9]+$'
-	expect 0 in_root 'perf-bpfmeta report --stdio'
+	expect 0 in_root 'perf_bpfmeta report --stdio'
 	says '^# \(Tip: '
 	! grep 'Cannot load tips' <<< "$OUTPUT" || fail "no tips"
 }
@@ -255,9 +256,9 @@ test_scripts_and_tips()
 test_completion()
 {
 	# shellcheck disable=SC2016 # for that bash
-	expect 0 in_root '. /usr/share/bash-completion/bash_completion; _completion_loader perf-bpfmeta; ((124 == $?)) || exit 1
-		complete -p perf-bpfmeta; ! complete -p perf 2>/dev/null || exit 1
-		COMP_WORDS=(perf-bpfmeta rep) COMP_CWORD=1 COMP_LINE="perf-bpfmeta rep" COMP_POINT=16; _perf; echo "${COMPREPLY[@]}"'
+	expect 0 in_root '. /usr/share/bash-completion/bash_completion; _completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
+		complete -p perf_bpfmeta; ! complete -p perf 2>/dev/null || exit 1
+		COMP_WORDS=(perf_bpfmeta rep) COMP_CWORD=1 COMP_LINE="perf_bpfmeta rep" COMP_POINT=16; _perf; echo "${COMPREPLY[@]}"'
 	says '^report$'
 }
 
@@ -271,7 +272,7 @@ test_changed_files_stay()
 	says "changed: $tips"
 	expect 1 remove_root
 	says "changed: $tips"
-	[[ -e $tips && -e $own && ! -e $ROOT$PREFIX/bin/perf-bpfmeta ]] || fail "not only the others are gone"
+	[[ -e $tips && -e $own && ! -e $ROOT$PREFIX/bin/perf_bpfmeta ]] || fail "not only the others are gone"
 	expect 0 remove_root --force
 	says "not installed and are kept: $own"
 	[[ ! -e $tips && -e $own ]] || fail "not only that is gone"
@@ -287,7 +288,7 @@ test_replace()
 	says '^ +--bpf-metadata='
 	expect 0 install_root
 	[[ ! -e $ROOT$PREFIX/bin/perf ]] || fail "the first is there"
-	expect 0 in_root 'perf-bpfmeta version'
+	expect 0 in_root 'perf_bpfmeta version'
 }
 
 # A directory that was there before the copy stays, empty or not.
