@@ -28,6 +28,8 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
+# shellcheck source=lib/options.sh
+. "$SCRIPTS_DIR/lib/options.sh"
 # shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
 # shellcheck source=lib/packages.sh
@@ -82,35 +84,18 @@ END
 
 parse_options()
 {
-	local parsed
-
-	parsed=$(getopt --name "$PROGRAM" --options h --longoptions \
-		prefix:,name:,destdir:,uninstall,force,out:,mirror:,jobs:,no-install,quiet,help -- "$@") ||
-		die_usage "wrong options"
-	eval set -- "$parsed"
-	while [[ $1 != -- ]]; do
-		case $1 in
-		--prefix)	OPT_PREFIX=$2; shift ;;
-		--name)		OPT_NAME=$2; shift ;;
-		--destdir)	OPT_DESTDIR=$2; shift ;;
-		--uninstall)	OPT_UNINSTALL=yes ;;
-		--force)	OPT_FORCE=yes ;;
-		--out)		OPT_OUT=$2; shift ;;
-		--mirror)	OPT_MIRROR=$2; shift ;;
-		--jobs)		JOBS=$2; shift ;;
-		--no-install)	OPT_INSTALL=no ;;
-		--quiet)	PBM_QUIET=1 ;;
-		-h|--help)	print_usage; exit 0 ;;
-		esac
-		shift
-	done
-	shift
-	if [[ $OPT_UNINSTALL = yes ]]; then
-		[[ $# -eq 0 ]] || die_usage "--uninstall takes no TAG: a prefix has one installation"
-	else
-		[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-		TAG=$1
-	fi
+	options__parse "$@" <<-'END'
+		--prefix:	OPT_PREFIX
+		--name:		OPT_NAME
+		--destdir:	OPT_DESTDIR
+		--uninstall	OPT_UNINSTALL	yes	instead
+		--force		OPT_FORCE	yes
+		--out:		OPT_OUT
+		--mirror:	OPT_MIRROR
+		--jobs:		JOBS
+		--no-install	OPT_INSTALL	no
+		--quiet		PBM_QUIET	1
+	END
 }
 
 check_options()
@@ -224,12 +209,8 @@ check_changes()
 
 apply_and_build()
 {
-	local args=(--out "$OUT_DIR" --jobs "$JOBS")
-
-	[[ -z $OPT_MIRROR ]] || args+=(--mirror "$OPT_MIRROR")
-	[[ $OPT_INSTALL = yes ]] || args+=(--no-install)
-	[[ ${PBM_QUIET:-0} != 1 ]] || args+=(--quiet)
-	"$SCRIPTS_DIR/apply-and-build.sh" "${args[@]}" "$TAG" || die "there is no perf to install" "see above; then run this again"
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --out "$OUT_DIR" "$TAG" ||
+		die "there is no perf to install" "see above; then run this again"
 }
 
 stage_perf()
@@ -245,7 +226,7 @@ stage_command()
 	local file=$STAGE_DIR$COMMAND
 
 	install -d -m 755 -- "${file%/*}" &&
-		printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" > "$file" &&
+		printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" >"$file" &&
 		chmod 755 -- "$file"
 }
 
@@ -257,7 +238,7 @@ stage_completion()
 
 	install -d -m 755 -- "${file%/*}" &&
 		sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
-			"$STAGE_DIR$HOME_DIR/etc/bash_completion.d/perf" > "$file" &&
+			"$STAGE_DIR$HOME_DIR/etc/bash_completion.d/perf" >"$file" &&
 		chmod 644 -- "$file"
 }
 
@@ -322,7 +303,7 @@ uninstall()
 }
 
 OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no
-OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes TAG=
+OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2034 # read by lib/build.sh
 OPT_SANITIZE=no

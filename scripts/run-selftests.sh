@@ -443,8 +443,9 @@ report_unfinished_program()
 
 run_program()
 {
-	local log=$LOGS_DIR/$(basename -- "$1" .sh).log
+	local log=${1##*/}
 
+	log=$LOGS_DIR/${log%.sh}.log
 	: >"$RUN_DIR/reported"
 	report__run "$log" report_unfinished_program run_kselftest "$1" || :
 	report_program "$log"

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run the tests of the scripts, which are in scripts/tests/, a file for each script.
-# No perf is built: a "kernel" of a few files with a Makefile that copies stands
-# in, packages, network and QEMU are stubs in PATH. What prints the results comes
-# with the source that scripts/apply-and-build.sh v6.16 has unpacked, and what bench.sh
-# measures needs the perfs that it has built.  Takes about two minutes.
+# Most build no perf: a "kernel" of a few files with a Makefile that copies stands in,
+# packages, network and QEMU are stubs in PATH. What prints the results comes with the
+# source that scripts/apply-and-build.sh v6.16 has unpacked; what bench.sh measures, and
+# what install.sh installs into a Debian of mmdebstrap, is what that script has built.
+# Takes about four minutes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	those whose name has one of the words

@@ -54,7 +54,7 @@ manifest__write()
 
 	text=$(manifest__print "$1") &&
 		mkdir -p -- "${MANIFEST%/*}" &&
-		printf '%s\n' "$text" > "$MANIFEST.part" &&
+		printf '%s\n' "$text" >"$MANIFEST.part" &&
 		mv -f -- "$MANIFEST.part" "$MANIFEST"
 }
 
@@ -83,7 +83,7 @@ manifest__dirs()
 
 manifest__has()
 {
-	[[ -f $MANIFEST ]] && manifest__files | grep -xF -e "$1" > /dev/null
+	[[ -f $MANIFEST ]] && manifest__files | grep -xF -e "$1" >/dev/null
 }
 
 # A file that is not there was removed, and not changed.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The options of the scripts, which all end with one TAG.
+# The options of the scripts, which end with one TAG.
 #
 # Usage (after lib/common.sh, with a function print_usage):
 #	options__parse "$@" <<-'END'
@@ -9,15 +9,16 @@
 #		--out:		OPT_OUT
 #		--sanitize::	OPT_SANITIZE	address
 #		--peer:		PEERS[]
+#		--uninstall	OPT_UNINSTALL	yes	instead
 #	END
 #
 # A line is an option, the variable that it sets, and the value. With a colon the
 # option has an argument, which is the value; with two it may have one. [] adds to
 # an array. A variable keeps its value if its option isn't given. -h and --help call
-# print_usage.
+# print_usage. An option with "instead" is given instead of a TAG.
 #
 # Sets:
-#	TAG
+#	TAG		empty after such an option
 #	OPTIONS_PASSED	what was given of the options that scripts pass on to others:
 #			--mirror, --jobs, --no-install, --quiet
 
@@ -34,10 +35,10 @@ options__set()
 # shellcheck disable=SC2034 # the scripts read TAG and OPTIONS_PASSED
 options__parse()
 {
-	local option variable value parsed short=h long=help
-	local -A variables values has_argument
+	local option variable value instead parsed short=h long=help alone=
+	local -A variables values has_argument is_instead
 
-	while read -r option variable value; do
+	while read -r option variable value instead; do
 		case $option in
 		--*)	long+=,${option#--} ;;
 		*)	short+=${option#-} ;;
@@ -45,6 +46,7 @@ options__parse()
 		[[ $option != *: ]] || has_argument[${option%%:*}]=yes
 		variables[${option%%:*}]=$variable
 		values[${option%%:*}]=$value
+		is_instead[${option%%:*}]=$instead
 	done
 	parsed=$(getopt --name "$PROGRAM" --options "$short" --longoptions "$long" -- "$@") ||
 		die_usage "wrong options"
@@ -62,10 +64,12 @@ options__parse()
 			value=${2:-$value}
 			shift
 		fi
+		[[ -z ${is_instead[$option]} ]] || alone=$option
 		options__set "${variables[$option]}" "$value"
 		shift
 	done
 	shift
-	[[ $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=$1
+	[[ -z $alone || $# -eq 0 ]] || die_usage "$alone takes no TAG"
+	[[ -n $alone || $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
+	TAG=${1:-}
 }
