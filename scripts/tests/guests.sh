@@ -275,7 +275,7 @@ check_names()
 	# shellcheck source=../lib/guests.sh
 	. "$SCRIPTS_DIR/lib/guests.sh"
 	printf '%b' "$1" > "$TMP/t/results"
-	guests__check_names "$TMP/t/results" "$2"
+	PERF_TEST="perf test" guests__check_names "$TMP/t/results" "$2"
 }
 
 test_vm_brings_each_result_once()
@@ -285,6 +285,8 @@ test_vm_brings_each_result_once()
 	expect_status 0 check_names 'ok\ta: one\t\n' $'a: one\na:'
 	[[ $PRINTED = "FAILED  a: (no result came back from the guests)" ]] || fail "it misses a result"
 	[[ $(tail -n 1 "$TMP/t/results") = $'not ok\ta:\tno result' ]] || fail "no failed result was added"
+	expect_status 0 check_names 'ok\tperf test one\t\n' 'perf test'
+	[[ -z $PRINTED ]] || fail "it misses the results of perf test"
 	expect_status 0 check_names 'ok\ta\t\nok\tb\t\nnot ok\ta\t\n' $'a\nb'
 	[[ $PRINTED = "FAILED  a (came back from two guests)" ]] || fail "it misses that a result came twice"
 	[[ $(tail -n 1 "$TMP/t/results") = $'not ok\ta\ttwo results' ]] || fail "no failed result was added"
