@@ -82,7 +82,15 @@ test_no_bpf_event_implies_none()
 {
 	hold simple
 	expect_records 0 --no-bpf-event
-	expect_records 0 --no-bpf-event --bpf-metadata=all
+}
+
+test_no_bpf_event_excludes_the_option()
+{
+	! "$PBM_PERF" record -o "$TMP/refused" --bpf-metadata=header --no-bpf-event true >"$TMP/out" 2>&1 ||
+		fail "it records"
+	grep -q "^ Error: option .no-bpf-event' cannot be used with bpf-metadata" "$TMP/out" ||
+		fail "it says: $(head -n 3 "$TMP/out")"
+	[[ ! -e $TMP/refused ]] || fail "it has written a file"
 }
 
 test_last_option_wins()
@@ -164,16 +172,4 @@ test_help_shows_the_option()
 	grep -e '--bpf-metadata' "$TMP/help"
 }
 
-run_tests \
-	test_all_is_the_default \
-	test_none_writes_no_record \
-	test_none_writes_no_record_into_a_pipe \
-	test_no_bpf_event_implies_none \
-	test_last_option_wins \
-	test_no_bpf_metadata_means_none \
-	test_unknown_modes_are_refused \
-	test_header_writes_no_record \
-	test_configuration_sets_the_mode \
-	test_command_line_beats_configuration \
-	test_unknown_mode_in_the_configuration_is_refused \
-	test_help_shows_the_option
+run_tests
