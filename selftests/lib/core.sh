@@ -13,7 +13,7 @@
 #
 # The last command of a file of tests is
 #
-#	run_tests [test_NAME...]	without names all tests of the file
+#	run_tests		all functions of the file that are called test_NAME
 #
 # A library that sources this may define
 #
@@ -119,29 +119,22 @@ report_one_test()
 	esac
 }
 
-# Print the names of all tests of the file, in its order.
-all_tests()
-{
-	sed -n 's/^\(test_[a-z0-9_]*\)().*/\1/p' "$0"
-}
-
+# In the order of the file
 select_tests()
 {
 	local test
 
 	SELECTED=()
-	for test; do
+	while read -r test; do
 		[[ ! "$(title "$test")" =~ ${PBM_FILTER:-} ]] || SELECTED+=("$test")
-	done
+	done < <(sed -n 's/^\(test_[A-Za-z0-9_]*\)().*/\1/p' "$0")
 }
 
 run_tests()
 {
 	local test status
 
-	# shellcheck disable=SC2046 # the names of functions
-	(($#)) || set -- $(all_tests)
-	select_tests "$@"
+	select_tests
 	if [[ -n ${PBM_LIST:-} ]]; then
 		for test in "${SELECTED[@]}"; do
 			title "$test"

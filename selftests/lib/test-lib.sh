@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tests share this file; each sources it and ends with: run_tests test_NAME...
+# The tests share this file; each sources it and ends with: run_tests
 #
 # What a test is, and how it ends, is in core.sh. It may also call
 #

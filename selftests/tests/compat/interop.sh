@@ -325,17 +325,4 @@ test_a_stream_of_peer_perf_is_grouped()
 	grep -q -E "^# Samples: .* of events 'cpu-clock, task-clock'" "$TMP/out" || fail "not grouped: $(cat "$TMP/out")"
 }
 
-run_tests \
-	test_old_perf_ignores_the_block \
-	test_unpatched_perf_ignores_the_block \
-	test_peer_perf_ignores_the_block \
-	test_old_perf_refuses_records_and_reads_the_remedy \
-	test_unpatched_perf_loses_samples_and_reads_the_remedy \
-	test_peer_perf_reads_records \
-	test_peer_perf_reads_a_pipe \
-	test_records_have_the_bytes_of_the_peers \
-	test_hotspot_ignores_the_block \
-	test_files_of_old_perf \
-	test_files_of_unpatched_perf \
-	test_files_of_peer_perf \
-	test_a_stream_of_peer_perf_is_grouped
+run_tests

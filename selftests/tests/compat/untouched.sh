@@ -218,13 +218,4 @@ test_pipes()
 	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
-run_tests \
-	test_reports \
-	test_memory_reports_and_annotation \
-	test_headers_without_metadata \
-	test_headers_with_metadata \
-	test_converted_data_without_metadata \
-	test_converted_data_with_metadata \
-	test_ctf \
-	test_rewritten_files \
-	test_pipes
+run_tests

@@ -76,7 +76,4 @@ test_programs_that_are_there_before_and_unload()
 	agree
 }
 
-run_tests \
-	test_programs_that_are_there_before \
-	test_programs_that_are_there_before_and_unload \
-	test_programs_that_load_and_unload
+run_tests

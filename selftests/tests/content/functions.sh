@@ -69,8 +69,4 @@ test_all_functions_have_the_set_of_their_program()
 	done <"$TMP/names"
 }
 
-run_tests \
-	test_one_record_for_each_ksymbol_of_the_file \
-	test_one_record_for_each_ksymbol_that_perf_script_shows \
-	test_names_are_those_of_the_running_kernel \
-	test_all_functions_have_the_set_of_their_program
+run_tests

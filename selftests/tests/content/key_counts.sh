@@ -39,10 +39,4 @@ test_1000_keys()	{ check_count 1000 5 5; }
 # With more than one event the sample id after the entries is longer.
 test_1000_keys_and_several_events()	{ check_count 1000 5 5 -e task-clock -e page-faults; }
 
-run_tests \
-	test_no_key \
-	test_one_key \
-	test_202_keys \
-	test_203_keys \
-	test_1000_keys \
-	test_1000_keys_and_several_events
+run_tests

@@ -87,10 +87,4 @@ test_values_are_cut_between_characters()
 	want_cut utf8_2 "\"${DIGITS:0:200}xx$euros\""
 }
 
-run_tests \
-	test_key_of_63_bytes_is_whole \
-	test_key_of_64_bytes_is_cut \
-	test_keys_that_are_equal_when_cut_both_stay \
-	test_value_of_255_bytes_is_whole \
-	test_longer_values_are_cut \
-	test_values_are_cut_between_characters
+run_tests

@@ -82,11 +82,4 @@ test_program_and_map_without_btf_have_no_record()
 	shows_no_record "$(symbol_of 0)"
 }
 
-run_tests \
-	test_two_sections_are_both_read \
-	test_first_map_wins_on_equal_keys_and_only_rodata_counts \
-	test_first_variable_wins_on_equal_names \
-	test_programs_that_share_a_map_have_equal_sets \
-	test_program_without_metadata_has_no_record \
-	test_program_without_btf_has_the_metadata_of_its_map \
-	test_program_and_map_without_btf_have_no_record
+run_tests

@@ -71,27 +71,4 @@ test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
 test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
 
-run_tests \
-	test_integers \
-	test_integers_of_128_bits \
-	test_bool \
-	test_enum \
-	test_pointers \
-	test_strings \
-	test_char_arrays_that_are_no_strings \
-	test_chars_and_what_only_looks_like_them \
-	test_arrays \
-	test_structs \
-	test_unions \
-	test_anonymous_members \
-	test_bit_fields \
-	test_all_keys_are_there_once \
-	test_double \
-	test_float \
-	test_all_floating_point_keys_are_there_once \
-	test_enum64 \
-	test_enum_signs_and_sizes \
-	test_bit_fields_without_kind_flag \
-	test_chars_as_gcc_encodes_them \
-	test_chains_of_modifiers \
-	test_all_built_keys_are_there_once
+run_tests

@@ -120,8 +120,4 @@ test_report_takes_at_most_one_and_a_half_percent_more_instructions()
 	((unpatched > 0 && 1000 * patched <= 1015 * unpatched)) || fail "more than 1.5 % more instructions"
 }
 
-run_tests \
-	test_mode_header_adds_at_most_two_percent \
-	test_mode_all_is_at_most_two_percent_larger_than_a_peers_file \
-	test_record_takes_at_most_three_percent_more_instructions \
-	test_report_takes_at_most_one_and_a_half_percent_more_instructions
+run_tests

@@ -178,11 +178,4 @@ test_kallsyms_is_read_to_its_end_once()
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
 }
 
-run_tests \
-	test_programs_with_a_map_each \
-	test_programs_that_share_a_map \
-	test_programs_without_metadata \
-	test_map_of_4_MiB_that_20_programs_share_is_read_once \
-	test_none_makes_no_more_calls_than_unpatched_perf \
-	test_a_program_that_loads_is_looked_up_five_times \
-	test_kallsyms_is_read_to_its_end_once
+run_tests

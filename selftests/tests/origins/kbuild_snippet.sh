@@ -441,19 +441,4 @@ test_objects_can_be_linked_to_one()
 	want_set version '"1"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-run_tests \
-	test_values_arrive_whatever_their_characters \
-	test_bpftool_loads_and_shows_them \
-	test_instructions_and_tag_are_the_same \
-	test_source_wins \
-	test_comments_and_strings_of_the_source_do_not_count \
-	test_each_clang \
-	test_version_and_commit_are_those_of_git \
-	test_foreign_git_tree_is_not_asked \
-	test_what_cannot_be_is_refused \
-	test_build_date_is_the_time_of_the_compilation \
-	test_builds_are_reproducible \
-	test_objects_are_made_again_when_they_must \
-	test_kbuild \
-	test_include_does_not_change_the_default_goal \
-	test_objects_can_be_linked_to_one
+run_tests

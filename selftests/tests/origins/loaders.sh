@@ -131,10 +131,4 @@ test_bpftrace()
 	fi
 }
 
-run_tests \
-	test_bpftool_prog_load \
-	test_libbpf_skeleton \
-	test_light_skeleton_brings_only_maps_that_the_program_refers_to \
-	test_ip_link_xdp \
-	test_tc_filter \
-	test_bpftrace
+run_tests

@@ -362,15 +362,4 @@ test_samples_show_what_the_profiler_costs()
 	((cost > 0)) || fail "perf report -s bpf_prog shows no sample of $PROGRAM_ID $PROGRAM_NAME, and there are some"
 }
 
-run_tests \
-	test_ioctl_on_page_faults_tells_the_addresses \
-	test_link_on_page_faults_tells_the_addresses_and_the_cookie \
-	test_cpu_clock \
-	test_cpu_clock_with_a_frequency \
-	test_cycles \
-	test_instructions \
-	test_detached_program_sees_nothing_until_it_is_attached_again \
-	test_profiler_counts_samples_and_stacks_of_a_task \
-	test_program_is_replaced_by_link_while_perf_records \
-	test_program_is_replaced_by_ioctl_while_perf_records \
-	test_samples_show_what_the_profiler_costs
+run_tests

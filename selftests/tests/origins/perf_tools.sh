@@ -271,14 +271,4 @@ test_sample_filter_of_root_and_of_a_user()
 	! has_sample "$TMP/nobody/data" . || fail "the filter does not filter"
 }
 
-run_tests \
-	test_stat_bpf_counters \
-	test_stat_bpf_counters_of_a_cgroup \
-	test_trace \
-	test_trace_bpf_summary \
-	test_record_off_cpu \
-	test_lock_contention \
-	test_ftrace_latency \
-	test_kwork_report \
-	test_kwork_top \
-	test_sample_filter_of_root_and_of_a_user
+run_tests

@@ -55,7 +55,4 @@ test_kernel_takes_types_for_some_maps_only()
 	[[ $("$OUTPUT/handmade_btf" takes-types stack_trace 4 8) = no ]] || fail "types for a stack_trace"
 }
 
-run_tests \
-	test_maps_of_perf \
-	test_maps_of_the_tests \
-	test_kernel_takes_types_for_some_maps_only
+run_tests

@@ -350,17 +350,4 @@ test_header_makes_the_block_from_records_of_a_peer()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-run_tests \
-	test_default_keeps_what_is_there \
-	test_header_leaves_records_out_and_keeps_the_block \
-	test_header_makes_the_block_from_records \
-	test_the_block_is_where_the_output_has_it \
-	test_a_block_in_the_data_is_moved_to_the_header \
-	test_the_pieces_of_a_pipe_become_one_block \
-	test_header_with_build_ids \
-	test_none_leaves_both_out \
-	test_pipes_get_what_the_file_has \
-	test_modes_are_those_of_perf_record \
-	test_older_perf_reads_what_header_wrote \
-	test_older_perf_carries_the_block_through \
-	test_header_makes_the_block_from_records_of_a_peer
+run_tests

@@ -747,35 +747,4 @@ load_and_look()
 	grep -E -q -e "$1" "$TMP/top"
 }
 
-run_tests \
-	test_programs_cost_what_their_samples_sum_up_to \
-	test_programs_cost_what_their_functions_cost \
-	test_all_programs_cost_what_perf_script_shows \
-	test_programs_with_equal_sets_fold_together \
-	test_keys_choose_what_counts_and_shows \
-	test_unknown_keys_are_warned_of \
-	test_combine_with_other_keys \
-	test_overhead_is_the_share_of_all_samples \
-	test_fields_fold_without_sort \
-	test_hierarchy_has_the_sums_on_top \
-	test_children_are_counted_by_callchains \
-	test_callchains_are_shown_below_the_programs \
-	test_tui_shows_the_rows \
-	test_files_of_any_writer_read_the_same \
-	test_what_records_do_not_tell_is_ambiguous \
-	test_names_decide_only_what_they_can \
-	test_names_of_lost_programs_decide_nothing \
-	test_a_program_without_an_image_is_not_the_kernel \
-	test_children_of_a_row_count_each_sample_once \
-	test_children_without_the_block_are_left_out \
-	test_what_nobody_looked_for_is_unknown \
-	test_the_keys_take_as_long_as_those_of_base \
-	test_files_of_a_peer \
-	test_reloaded_programs_are_told_apart \
-	test_dispatchers_belong_to_no_program \
-	test_diff_compares_versions \
-	test_diff_compares_programs \
-	test_diff_tells_programs_of_one_name_apart \
-	test_symbols_do_not_tell_versions \
-	test_top_shows_programs_and_sets \
-	test_top_shows_a_program_that_was_loaded_for_a_moment
+run_tests

@@ -56,6 +56,4 @@ test_samples_of_instructions()
 	check_samples instructions
 }
 
-run_tests \
-	test_samples_of_cycles \
-	test_samples_of_instructions
+run_tests

@@ -325,20 +325,4 @@ test_perf_check_knows_the_feature()
 	grep -q -E '^ *bpf-metadata: \[ on +\]' "$TMP/got" || fail "perf check does not say that it is on"
 }
 
-run_tests \
-	test_block_has_the_entries_of_the_records \
-	test_long_keys_and_values_are_whole \
-	test_values_are_those_of_bpftool \
-	test_equal_sets_are_stored_once \
-	test_mode_header_writes_the_same_block_and_no_record \
-	test_mode_none_writes_no_block \
-	test_a_pipe_has_the_block_at_its_end \
-	test_a_set_larger_than_an_event_is_whole_in_a_pipe \
-	test_programs_that_load_while_perf_records_are_in_it \
-	test_each_file_of_switch_output_has_it \
-	test_a_directory_of_files_has_it \
-	test_report_and_script_print_it_with_the_header \
-	test_tui_shows_it_in_the_header_window \
-	test_control_characters_are_escaped_when_printed \
-	test_older_perf_reads_mode_header \
-	test_perf_check_knows_the_feature
+run_tests

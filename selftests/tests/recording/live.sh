@@ -441,34 +441,4 @@ test_program_that_loads_while_addresses_are_hidden()
 	perfdata block "$TMP/data" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
 }
 
-run_tests \
-	test_program_that_loads_and_stays \
-	test_program_that_loads_just_before_the_end \
-	test_program_that_is_unloaded_after_100_ms \
-	test_program_that_is_unloaded_long_before_the_end \
-	test_program_of_a_recorded_process \
-	test_program_of_the_workload \
-	test_program_that_loads_while_a_pipe_is_written \
-	test_program_that_refers_to_its_map_at_load \
-	test_program_that_loads_while_addresses_are_hidden \
-	test_map_that_is_bound_30_ms_after_the_load \
-	test_map_that_is_bound_300_ms_after_the_load \
-	test_map_that_is_bound_after_the_last_retry \
-	test_map_that_is_bound_while_recording_starts \
-	test_second_map_that_is_bound_after_the_first_was_read \
-	test_programs_that_load_while_recording_starts \
-	test_programs_that_load_while_two_record \
-	test_newer_perf_that_records_at_the_same_time \
-	test_perf_trace_beside_a_newer_perf \
-	test_perf_top_beside_a_newer_perf \
-	test_compressed_file \
-	test_threads \
-	test_overwrite \
-	test_tail_synthesize \
-	test_events_that_are_enabled_later \
-	test_events_that_are_enabled_and_disabled_by_control \
-	test_end_by_signal \
-	test_end_while_programs_load_faster_than_they_are_read \
-	test_program_that_unloads_while_it_is_read_is_unknown \
-	test_sample_filter \
-	test_off_cpu
+run_tests

@@ -108,12 +108,4 @@ test_perf_report_D_decodes_them()
 	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-run_tests \
-	test_records_are_last_in_a_file \
-	test_records_are_last_in_a_pipe \
-	test_perf_script_reads_them_from_a_pipe_of_perf_record \
-	test_perf_inject_keeps_them_in_a_file \
-	test_perf_inject_with_build_ids_keeps_them \
-	test_perf_inject_keeps_them_in_a_pipe \
-	test_perf_inject_keeps_them_from_a_pipe_to_a_file \
-	test_perf_report_D_decodes_them
+run_tests

@@ -168,13 +168,4 @@ test_unprivileged_recording_prints_what_unpatched_perf_prints()
 	same "messages of perf record" "$TMP/unpatched" "$TMP/patched"
 }
 
-run_tests \
-	test_no_bpf_event_writes_no_record \
-	test_equal_sets_under_one_name_are_written_once \
-	test_different_sets_under_one_name_are_all_written \
-	test_sample_filter_of_perf_carries_perf_version \
-	test_records_do_not_change_default_output \
-	test_unpatched_perf_prints_the_same_without_records \
-	test_files_of_unpatched_perf_read_as_before \
-	test_unprivileged_recording_prints_no_new_warning \
-	test_unprivileged_recording_prints_what_unpatched_perf_prints
+run_tests

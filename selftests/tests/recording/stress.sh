@@ -62,7 +62,4 @@ test_many_programs_in_switched_files()
 	perfdata check-records "${files[-1]}"
 }
 
-run_tests \
-	test_2000_programs_in_a_file \
-	test_many_programs_in_a_pipe \
-	test_many_programs_in_switched_files
+run_tests

@@ -291,15 +291,4 @@ test_overwrite_and_switch()
 	check_numbers 2 4 5 6
 }
 
-run_tests \
-	test_each_file_has_the_programs_that_were_loaded_during_it \
-	test_programs_that_stay_are_in_each_file \
-	test_functions_have_the_names_of_each_file \
-	test_memory_does_not_grow_from_file_to_file \
-	test_programs_that_load_while_perf_switches \
-	test_a_program_that_loads_after_the_last_read_is_in_the_next_file \
-	test_files_that_are_removed_take_nothing_with_them \
-	test_switch_by_time \
-	test_switch_by_time_after_a_slow_start \
-	test_switch_by_size \
-	test_overwrite_and_switch
+run_tests

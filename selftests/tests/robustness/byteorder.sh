@@ -129,11 +129,4 @@ test_json_is_the_same()
 	grep -q '"answer"' "$TMP/other.out"
 }
 
-run_tests \
-	test_records_and_samples_are_swapped \
-	test_the_block_is_swapped \
-	test_a_pipe_is_swapped \
-	test_inject_swaps \
-	test_inject_from_a_pipe_swaps \
-	test_the_block_alone_is_swapped \
-	test_json_is_the_same
+run_tests

@@ -203,11 +203,4 @@ as_nobody()
 	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
 }
 
-run_tests \
-	test_odd_types_are_shown_and_large_ones_left_out \
-	test_more_keys_than_a_map_may_have \
-	test_a_huge_section_is_not_read \
-	test_no_map_takes_more_work_than_a_map_may_take \
-	test_names_with_control_characters_do_not_arrive \
-	test_names_that_are_not_utf8_are_escaped \
-	test_nobody_learns_the_metadata_of_others
+run_tests

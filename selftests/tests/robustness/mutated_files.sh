@@ -92,7 +92,4 @@ test_perf_reads_mutated_recordings()
 		fail "see above${FINDINGS:+ and $FINDINGS}"
 }
 
-run_tests \
-	test_mutations_are_the_same_each_time \
-	test_what_is_wrong_is_found \
-	test_perf_reads_mutated_recordings
+run_tests
