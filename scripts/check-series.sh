@@ -176,14 +176,15 @@ check_applies()
 		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
-# quilt keeps no file modes, and perf test skips a script without.
+# perf test skips a script that is not executable, and quilt keeps a mode only with
+# scripts/quiltrc.
 check_modes()
 {
 	local file
 
 	while read -r file; do
 		[[ -x $TREE_DIR/$file ]] ||
-			bad applies "$file is not executable, put its lines 'diff --git' and 'new file mode 100755' back"
+			bad applies "$file is not executable: in the tree, chmod +x it, and QUILTRC=$SCRIPTS_DIR/quiltrc quilt refresh"
 	done < <(awk '/^\+\+\+ b\// { file = substr($2, 3) }
 		/^@@ -0,0 / { first = NR + 1 }
 		NR == first && /^\+#!/ { print file }' "$SERIES/$PATCH")

@@ -135,7 +135,7 @@ tree__check_edits()
 			"cd $TREE_DIR && quilt push -a" "or throw away what is in no patch: run again with --clean"
 	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
 	die "$TREE_DIR has ${#edited[@]} edited files that are in no patch of the series" \
-		"keep the edits: cd $TREE_DIR && quilt push -a; quilt refresh -p ab --no-timestamps --no-index" \
+		"keep the edits: export QUILTRC=$SCRIPTS_DIR/quiltrc; cd $TREE_DIR && quilt push -a; quilt refresh" \
 		"or throw them away: run again with --clean"
 }
 
@@ -187,7 +187,7 @@ tree__die_push()
 	first=$(tree__read_push 'FAILED at|^can.t find file|malformed|does not apply' | sed -n 1p)
 	die_logged "the series does not apply: ${first:-see the log}" \
 		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
-		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
+		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
 }
 
 tree__patch()

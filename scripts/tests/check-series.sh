@@ -74,32 +74,61 @@ test_series_with_a_defect_in_a_patch()
 	printed "explained"
 }
 
-# As quilt refresh leaves it
+# write_script_patch MODE-LINES: it adds a script.
+write_script_patch()
+{
+	cat > "$PATCHES/0002-b.patch" <<-END
+		Subject: perf: Add a script
+
+		It is text,
+		and was not there.
+		---
+		 tools/perf/c.sh |    2 ++
+		 1 file changed, 2 insertions(+)
+
+		$1--- /dev/null
+		+++ b/tools/perf/c.sh
+		@@ -0,0 +1,2 @@
+		+#!/bin/sh
+		+true
+	END
+}
+
+SCRIPT_MODE=$'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
+
+# As quilt refresh leaves it without scripts/quiltrc
 test_series_with_a_script_that_lost_its_mode()
 {
-	local mode=$'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
-
 	write_good_series
-	for mode in "$mode" ''; do
-		cat > "$PATCHES/0002-b.patch" <<-END
-			Subject: perf: Add a script
-
-			It is text,
-			and was not there.
-			---
-			 tools/perf/c.sh |    2 ++
-			 1 file changed, 2 insertions(+)
-
-			$mode--- /dev/null
-			+++ b/tools/perf/c.sh
-			@@ -0,0 +1,2 @@
-			+#!/bin/sh
-			+true
-		END
-		check $((${#mode} == 0)) --fast
-	done
+	write_script_patch "$SCRIPT_MODE"
+	check 0 --fast
+	write_script_patch ''
+	check 1 --fast
 	printed "FAILED  0002-b.patch: tools/perf/c.sh is not executable"
 	printed "2 patches, 1 defects"
+}
+
+# run_quilt COMMAND...: in the tree, as Documentation/submission.rst says
+run_quilt()
+{
+	(cd "$OUT/linux" && QUILTRC=$SCRIPTS_DIR/quiltrc quilt "$@") || fail "quilt $*"
+}
+
+test_refresh_keeps_the_mode_of_a_script()
+{
+	write_good_series
+	write_script_patch "$SCRIPT_MODE"
+	expect 0 apply-and-build --stop-after apply v0.1
+	cp -r "$PATCHES" "$TMP/t/before"
+	echo "# more" >> "$OUT/linux/tools/perf/c.sh"
+	run_quilt refresh
+	! diff -r "$TMP/t/before" "$PATCHES" || fail "the edit is not in the patch"
+	check 0 --fast
+	sed -i '$d' "$OUT/linux/tools/perf/c.sh"
+	run_quilt refresh
+	run_quilt pop -a
+	run_quilt push -a --refresh
+	diff -r "$TMP/t/before" "$PATCHES" || fail "push -a --refresh changes the patches"
 }
 
 test_series_is_built_from_a_patch_on()
