@@ -165,11 +165,12 @@ bad()
 	defect "$PATCH" "$2"
 }
 
+# Without --force, patch asks whoever sits at the terminal.
 check_applies()
 {
 	CELLS[applies]=ok
-	if ! (cd -- "$TREE_DIR" && patch -p1 --fuzz=0 --no-backup-if-mismatch) <"$SERIES/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
-		bad applies "does not apply: $(grep -m 1 -E 'FAILED|malformed|No file' "$OUT_DIR/patch.log" || tail -n 1 "$OUT_DIR/patch.log")"
+	if ! (cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch) <"$SERIES/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
+		bad applies "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
 	! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||

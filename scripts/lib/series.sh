@@ -11,6 +11,9 @@
 #				die if a patch touches a file in which the stand-in
 #				VERSION differs from the tag
 #	series__touched		print the files that the series touches
+#	series__print_reason LOG
+#				why a patch does not apply, as patch --force or quilt
+#				push says in LOG
 #
 # Sets:
 #	SERIES_DIR	directory with the series, absolute; empty = no patches
@@ -94,6 +97,18 @@ series__touched()
 	for patch in "${SERIES_PATCHES[@]}"; do
 		diffstat -p1 -l "$SERIES_DIR/$patch"
 	done | sort -u
+}
+
+# The first message of the last patch that is not about something that works, after
+# the patch, if quilt names it, and the file.
+series__print_reason()
+{
+	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }
+		/^patching file / { file = $3 ": "; next }
+		/^$|^Hunk .* succeeded / { next }
+		reason == "" { reason = patch file $0; next }
+		reason ~ /,$/ { reason = reason " " $0 }
+		END { print reason }' "$1"
 }
 
 series__check_standin()

@@ -166,28 +166,20 @@ tree__push()
 	tree__quilt push -a --fuzz=0
 }
 
-# What quilt and patch printed, as "PATCH: FILE: WHAT" for the lines that match.
-tree__read_push()
-{
-	local pattern=$1
-
-	awk -v pattern="$pattern" '
-		/^Applying patch / { patch = $3; sub(/.*\//, "", patch); file = "" }
-		/^(patching|checking) file / { file = $3 }
-		$0 ~ pattern { print patch ": " (file == "" ? "" : file ": ") $0 }' "$LOG_FILE"
-}
-
 tree__die_push()
 {
-	local first
-
 	disk_is_full "$OUT_DIR" && die_logged "no space left in $OUT_DIR" "free some space or use another --out"
-	tree__read_push 'FAILED at|^can.t find file|malformed|previously applied|already exists|not empty' |
-		sed 's/^/  /' >&2
-	first=$(tree__read_push 'FAILED at|^can.t find file|malformed|does not apply' | sed -n 1p)
-	die_logged "the series does not apply: ${first:-see the log}" \
+	die_logged "the series does not apply: $(series__print_reason "$LOG_FILE")" \
 		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
+}
+
+# As "PATCH: FILE: WHAT"
+tree__list_offsets()
+{
+	awk '/^Applying patch / { patch = $3; sub(/.*\//, "", patch) }
+		/^patching file / { file = $3 }
+		/^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' "$LOG_FILE"
 }
 
 tree__patch()
@@ -200,7 +192,7 @@ tree__patch()
 	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push || tree__die_push
 	while read -r line; do
 		warn "$line: refresh the patch"
-	done < <(tree__read_push '^Hunk .*(offset|fuzz) ')
+	done < <(tree__list_offsets)
 }
 
 # --- bring the tree there -----------------------------------------------------

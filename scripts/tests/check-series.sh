@@ -65,7 +65,9 @@ test_series_with_a_defect_in_a_header()
 
 test_series_with_a_defect_in_a_patch()
 {
-	spoil 0002-b.patch 's/^ b 1/ b one/' "does not apply: "
+	spoil 0002-b.patch 's/^ b 1/ b one/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
+	spoil 0002-b.patch 's/^-b 2/-b two/; s/^+b two/+b 2/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
+	spoil 0002-b.patch 's/b\.c/z.c/' "does not apply: can't find file to patch at input line "
 	spoil 0002-b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
 	spoil 0002-b.patch 's/^+b two/+b SILENT/' "checkpatch.pl did not run: "
 	spoil 0002-b.patch 's/^+b two/+b UGLY/' "checkpatch: "
@@ -106,6 +108,15 @@ test_series_with_a_script_that_lost_its_mode()
 	check 1 --fast
 	printed "FAILED  0002-b.patch: tools/perf/c.sh is not executable"
 	printed "2 patches, 1 defects"
+}
+
+test_series_with_a_new_file_that_is_there()
+{
+	write_good_series
+	write_script_patch ''
+	sed -i 's/c\.sh/c.c /' "$PATCHES/0002-b.patch"
+	check 1 --fast
+	printed "0002-b.patch: does not apply: The next patch would create the file tools/perf/c.c, which already exists!"
 }
 
 # run_quilt COMMAND...: in the tree, as Documentation/submission.rst says
