@@ -44,7 +44,7 @@ usage: scripts/check-series.sh [options] TAG
 Checks the patches of patches/TAG/series, in order: that each is there, is listed
 once, and none is left out; has a subject, a changelog and no trailers; applies
 without fuzz and without offset; is accepted by checkpatch.pl --strict, but for
-what patches/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
+what submission/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
@@ -55,11 +55,12 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-patches/TAG/checkpatch has a line for each finding that stays:
+submission/TAG/checkpatch has a line for each finding that stays:
   PATCH TYPE REASON...
 
 Prints what is wrong, and a table with a line for each patch.
-Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh
+Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
+PBM_SUBMISSION, the directory with checkpatch (default: submission/TAG)
 Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
 END
 }
@@ -87,7 +88,7 @@ resolve_paths()
 {
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-series}")
 	SERIES=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}")
-	EXPLAINED=$SERIES/checkpatch
+	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission/$TAG}/checkpatch
 	TREE_DIR=$OUT_DIR/tree
 	TABLE=$OUT_DIR/table
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"

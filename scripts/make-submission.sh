@@ -31,7 +31,7 @@ print_usage()
 usage: scripts/make-submission.sh [options] TAG
 
 Makes mails of patches/TAG/series, from and signed off by you, as git config
-user.name and user.email say, with patches/TAG/cover-letter as the first.
+user.name and user.email say, with submission/TAG/cover-letter as the first.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --version N       of the series (default: 1); from 2 on the cover letter must say
@@ -39,7 +39,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --rfc             a request for comments
   --to SET          perf: all patches (default)
                     stable-fixes: those that mend perf and stand alone, the first
-                    ones of the series, as patches/TAG/stable-fixes lists them
+                    ones of the series, as submission/TAG/stable-fixes lists them
   --out DIR         receives mails/ and recipients (default: out/TAG-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
@@ -51,6 +51,8 @@ has b4, if it is installed. Nothing is sent; the last lines are the commands tha
 do, the first of them with --dry-run.
 Exit status: 0 done, 1 the series is refused, or the mails are not what the
 patches are, 2 could not run.
+Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
+PBM_SUBMISSION, the directory with the cover letters (default: submission/TAG)
 END
 }
 
@@ -72,6 +74,7 @@ check_options()
 	[[ $OPT_TO =~ ^(perf|stable-fixes)$ ]] || die_usage "--to $OPT_TO: not perf or stable-fixes"
 	pin__load "$TAG"
 	series__load "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}"
+	TEXT_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission/$TAG}
 }
 
 # Whoever sends patches answers for them.
@@ -88,17 +91,17 @@ choose_patches()
 {
 	CHOSEN=("${SERIES_PATCHES[@]}")
 	[[ $OPT_TO = stable-fixes ]] || return 0
-	[[ -f $SERIES_DIR/stable-fixes ]] ||
-		die "$SERIES_DIR/stable-fixes is not there" "list the patches that stand alone in it"
-	mapfile -t CHOSEN < <(series__entries "$SERIES_DIR/stable-fixes")
+	[[ -f $TEXT_DIR/stable-fixes ]] ||
+		die "$TEXT_DIR/stable-fixes is not there" "list the patches that stand alone in it"
+	mapfile -t CHOSEN < <(series__entries "$TEXT_DIR/stable-fixes")
 	[[ "${SERIES_PATCHES[*]:0:${#CHOSEN[@]}}" = "${CHOSEN[*]}" ]] ||
-		die "$SERIES_DIR/stable-fixes is not the begin of the series" "move these patches to the front"
+		die "$TEXT_DIR/stable-fixes is not the begin of the series" "move these patches to the front"
 }
 
 check_cover_letter()
 {
-	COVER=$SERIES_DIR/cover-letter
-	[[ $OPT_TO = stable-fixes ]] && COVER=$SERIES_DIR/cover-letter-stable-fixes
+	COVER=$TEXT_DIR/cover-letter
+	[[ $OPT_TO = stable-fixes ]] && COVER=$TEXT_DIR/cover-letter-stable-fixes
 	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
 	[[ -n $(sed -n 1p "$COVER") && -z $(sed -n 2p "$COVER") ]] ||
 		die "$COVER does not begin with a subject and an empty line" "correct it"

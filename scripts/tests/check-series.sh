@@ -71,7 +71,7 @@ test_series_with_a_defect_in_a_patch()
 	spoil 0002-b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
 	spoil 0002-b.patch 's/^+b two/+b SILENT/' "checkpatch.pl did not run: "
 	spoil 0002-b.patch 's/^+b two/+b UGLY/' "checkpatch: "
-	echo '0002-b.patch UGLY_TYPE it has to be' > "$PATCHES/checkpatch"
+	echo '0002-b.patch UGLY_TYPE it has to be' > "$SUBMISSION/checkpatch"
 	check 0 --fast
 	printed "explained"
 }

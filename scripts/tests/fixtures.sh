@@ -21,7 +21,7 @@
 #	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
-#	PINS OUT CACHE PATCHES		of the scripts that are called; $TMP/t/bin, if it
+#	PINS OUT CACHE PATCHES SUBMISSION	of the scripts that are called; $TMP/t/bin, if it
 #					is there, is in their PATH
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
@@ -231,8 +231,8 @@ write_patch()
 start_test()
 {
 	rm -rf -- "$TMP/t" "$TMP"/calls.* "$TMP/hanging"
-	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches
-	mkdir -p "$CACHE"
+	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches SUBMISSION=$TMP/t/submission
+	mkdir -p "$CACHE" "$SUBMISSION"
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
 	write_patch 0001-a.patch a.c 2 'a two'
 	write_patch 0002-b.patch b.c 2 'b two'
@@ -257,7 +257,7 @@ write_good_series()
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$PATCHES" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+		PBM_PATCHES="$PATCHES" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
 }
 
 expect()

@@ -25,7 +25,7 @@ test_submission_needs_a_name_and_a_letter()
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
 	submit 2
 	printed "cover-letter is not there"
-	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
+	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/cover-letter"
 	submit 2 --version 2
 	printed "add 'Changes in v2:'"
 	submit 2 --to stable-fixes
@@ -40,7 +40,7 @@ test_submission_applies()
 
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$PATCHES/cover-letter"
+	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$SUBMISSION/cover-letter"
 	# Nothing of it counts but who it is.
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
 	submit 0 --version 2 --rfc
@@ -55,11 +55,11 @@ test_submission_applies()
 	holds "$OUT/recipients" "--to=A Maintainer <a@maintainer>"
 	holds "$OUT/recipients" "--cc=list@kernel"
 	printed "git send-email --dry-run $OUT/mails/"
-	printf 'One\n\nIt is one.\n' > "$PATCHES/cover-letter-stable-fixes"
-	echo 0001-a.patch > "$PATCHES/stable-fixes"
+	printf 'One\n\nIt is one.\n' > "$SUBMISSION/cover-letter-stable-fixes"
+	echo 0001-a.patch > "$SUBMISSION/stable-fixes"
 	submit 0 --to stable-fixes
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
-	echo 0002-b.patch > "$PATCHES/stable-fixes"
+	echo 0002-b.patch > "$SUBMISSION/stable-fixes"
 	submit 2 --to stable-fixes
 	printed "not the begin of the series"
 }
@@ -69,7 +69,7 @@ test_submission_that_is_not_the_series()
 {
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nThey are two.\n' > "$PATCHES/cover-letter"
+	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/cover-letter"
 	mkdir "$TMP/t/bin"
 	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
 	submit 1
