@@ -24,9 +24,14 @@
 # again after an interruption.  In STATE_DIR:
 #
 #	touched		every file that a series ever touched in this tree; grows
-#	patched/	the touched files as the last complete run left them
+#	putting/	the scratch directory that is being put into the tree; there
+#			after an interruption, too
+#	patched/	that of the last complete run
 #	manifest	path, size and mtime of all files of the tree, then
 #	applied		source and series of that run; written last
+#
+# A scratch directory lists the files that its series touches in .touched; all others
+# are as in the base.
 
 TREE_STAMP_FORMAT=1
 
@@ -35,27 +40,22 @@ tree__stamp()
 	printf '%s\n' "format $TREE_STAMP_FORMAT" "source $SOURCE_ID" "series $SERIES_ID"
 }
 
-tree__has_stamp()
-{
-	[[ -f $STATE_DIR/applied && -d $TREE_DIR ]]
-}
-
 tree__manifest()
 {
-	(cd "$TREE_DIR" && find . -path ./.pc -prune -o \( -type f -o -type l \) -printf '%P\t%s\t%T@\n' | sort)
+	(cd "$1" && find . -path ./.pc -prune -o \( -type f -o -type l \) -printf '%P\t%s\t%T@\n' | sort)
 }
 
 # Files that were changed, removed or added since the manifest was written.
 tree__changed_files()
 {
-	comm -3 "$STATE_DIR/manifest" <(tree__manifest) | sed 's/^\t//' | cut -f 1 | sort -u
+	comm -3 "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR") | sed 's/^\t//' | cut -f 1 | sort -u
 }
 
 tree__is_current()
 {
-	tree__has_stamp || return 1
+	[[ -d $TREE_DIR && -f $STATE_DIR/applied ]] || return 1
 	[[ $(tree__stamp) = "$(< "$STATE_DIR/applied")" ]] || return 1
-	cmp -s "$STATE_DIR/manifest" <(tree__manifest)
+	cmp -s "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR")
 }
 
 # Same content, or missing on both sides.
@@ -68,44 +68,35 @@ tree__same()
 	fi
 }
 
-tree__is_touched()
+# The path of a file as the series of a scratch directory yields it
+tree__path_in()
 {
-	grep -qxF -e "$1" -- "$STATE_DIR/touched"
-}
+	local dir=$1 file=$2
 
-# Where to find the file as the last complete run left it.
-tree__stamped_path()
-{
-	if tree__is_touched "$1"; then
-		printf '%s\n' "$STATE_DIR/patched/$1"
+	if grep -qxF -e "$file" -- "$dir/.touched"; then
+		printf '%s\n' "$dir/$file"
 	else
-		printf '%s\n' "$BASE_DIR/tree/$1"
+		printf '%s\n' "$BASE_DIR/tree/$file"
 	fi
 }
 
-tree__is_wanted_now()
-{
-	[[ -d $SCRATCH_DIR ]] && grep -qxF -e "$1" -- "$STATE_DIR/touched.now"
-}
-
-# Nothing is lost with a file that is as we left it, or that the series yields just
-# so (the developer refreshed).
+# A file is no edit if it is as the last run left it, finished or not, or as the series
+# yields it now (the developer refreshed).
 tree__is_edited()
 {
-	local file=$1
+	local file=$1 dir
 
-	tree__same "$TREE_DIR/$file" "$(tree__stamped_path "$file")" && return 1
-	if tree__is_wanted_now "$file"; then
-		! tree__same "$TREE_DIR/$file" "$SCRATCH_DIR/$file"
-	else
-		! tree__is_leftover "$file"
-	fi
+	! tree__is_leftover "$file" || return 1
+	for dir in "$STATE_DIR/patched" "$STATE_DIR/putting" "$SCRATCH_DIR"; do
+		[[ -f $dir/.touched ]] || continue
+		! tree__same "$TREE_DIR/$file" "$(tree__path_in "$dir" "$file")" || return 1
+	done
 }
 
-# What quilt, patch and editors leave beside a file
+# What quilt, patch, editors and tree__put_file leave beside a file
 tree__is_leftover()
 {
-	[[ $1 =~ (\.orig|\.rej|\.swp|~)$ ]]
+	[[ $1 =~ (\.orig|\.rej|\.swp|\.part|~)$ ]]
 }
 
 # How many patches the last run applied that are not applied now
@@ -118,22 +109,25 @@ tree__count_popped()
 	echo $((${wanted:-0} - applied))
 }
 
-# A half-done run leaves no stamp, and there is nothing to lose then.
 tree__check_edits()
 {
-	local file edited=() popped
+	local file edited=() popped=0
 
-	tree__has_stamp || return 0
+	[[ -d $TREE_DIR ]] || return 0
+	[[ -f $STATE_DIR/manifest ]] || die "$TREE_DIR is not from this script" "move it away or use another --out"
 	while read -r file; do
 		tree__is_edited "$file" || continue
 		edited+=("$file")
 	done < <(tree__changed_files)
 	((${#edited[@]})) || return 0
-	popped=$(tree__count_popped)
+	[[ ! -f $STATE_DIR/applied ]] || popped=$(tree__count_popped)
 	((popped <= 0)) ||
 		die "$TREE_DIR: $popped patches are popped" \
 			"cd $TREE_DIR && quilt push -a" "or throw away what is in no patch: run again with --clean"
 	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
+	[[ -f $STATE_DIR/applied ]] ||
+		die "$TREE_DIR: ${#edited[@]} files were edited after an update that was not finished" \
+			"copy them to another place, run again with --clean, and put the edits back"
 	die "$TREE_DIR has ${#edited[@]} edited files that are in no patch of the series" \
 		"keep the edits: export QUILTRC=$SCRIPTS_DIR/quiltrc; cd $TREE_DIR && quilt push -a; quilt refresh" \
 		"or throw them away: run again with --clean"
@@ -152,12 +146,12 @@ tree__fill_scratch()
 
 	rm -rf -- "$SCRATCH_DIR" &&
 		mkdir -p -- "$SCRATCH_DIR" &&
-		series__touched > "$STATE_DIR/touched.now" || return
+		series__touched > "$SCRATCH_DIR/.touched" || return
 	while read -r file; do
 		[[ -e $BASE_DIR/tree/$file ]] || continue
 		mkdir -p -- "$SCRATCH_DIR/$(dirname -- "$file")" &&
 			cp -p -- "$BASE_DIR/tree/$file" "$SCRATCH_DIR/$file" || return
-	done < "$STATE_DIR/touched.now"
+	done < "$SCRATCH_DIR/.touched"
 }
 
 tree__push()
@@ -197,19 +191,32 @@ tree__patch()
 
 # --- bring the tree there -----------------------------------------------------
 
+# The tree is moved away first, so that a half of it is never taken for the tree.
 tree__reset()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
-	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/manifest" "$STATE_DIR/touched"
+	rm -rf -- "$TREE_DIR.part"
+	[[ ! -d $TREE_DIR ]] || mv -- "$TREE_DIR" "$TREE_DIR.part"
+	rm -rf -- "$TREE_DIR.part" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/putting" "$STATE_DIR/touched"
 }
 
+# The tree is there only with the manifest and the state of a run without patches.
 tree__create()
 {
-	rm -rf -- "$TREE_DIR.part"
+	rm -rf -- "$TREE_DIR.part" "$STATE_DIR/patched" "$STATE_DIR/putting"
 	on_exit rm -rf -- "$TREE_DIR.part"
 	run_logged "copy the tree" cp -a --reflink=auto -- "$BASE_DIR/tree" "$TREE_DIR.part" ||
 		tree__die_write
-	mv -- "$TREE_DIR.part" "$TREE_DIR"
+	mkdir -- "$STATE_DIR/patched" &&
+		: > "$STATE_DIR/patched/.touched" &&
+		tree__write_manifest "$TREE_DIR.part" &&
+		mv -- "$TREE_DIR.part" "$TREE_DIR" || tree__die_write
+}
+
+tree__write_manifest()
+{
+	tree__manifest "$1" > "$STATE_DIR/manifest.part" &&
+		mv -f -- "$STATE_DIR/manifest.part" "$STATE_DIR/manifest"
 }
 
 tree__die_write()
@@ -218,24 +225,13 @@ tree__die_write()
 	die "cannot write $TREE_DIR" "check its owner and mode, and $LOG_FILE"
 }
 
-# The wanted state of a file: from the scratch directory if the series touches
-# it, otherwise from the base.
-tree__wanted_path()
-{
-	if tree__is_wanted_now "$1"; then
-		printf '%s\n' "$SCRATCH_DIR/$1"
-	else
-		printf '%s\n' "$BASE_DIR/tree/$1"
-	fi
-}
-
 # New content gets a new mtime, even where an old state comes back: make has
 # built objects from the state between.
 tree__put_file()
 {
 	local file=$1 wanted
 
-	wanted=$(tree__wanted_path "$file")
+	wanted=$(tree__path_in "$STATE_DIR/putting" "$file")
 	if tree__same "$TREE_DIR/$file" "$wanted"; then
 		tree__put_mode "$TREE_DIR/$file" "$wanted"
 	elif [[ -e $wanted ]]; then
@@ -267,7 +263,7 @@ tree__put_files()
 tree__note_touched()
 {
 	touch "$STATE_DIR/touched" &&
-		sort -u "$STATE_DIR/touched" "$STATE_DIR/touched.now" > "$STATE_DIR/touched.part" &&
+		sort -u "$STATE_DIR/touched" "$SCRATCH_DIR/.touched" > "$STATE_DIR/touched.part" &&
 		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
 }
 
@@ -276,27 +272,16 @@ tree__note_touched()
 tree__put_quilt()
 {
 	rm -rf -- "$TREE_DIR/.pc" || return
-	[[ -d $SCRATCH_DIR/.pc ]] || return 0
-	realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > "$SCRATCH_DIR/.pc/.quilt_patches" &&
-		mv -- "$SCRATCH_DIR/.pc" "$TREE_DIR/.pc"
-}
-
-tree__note_patched()
-{
-	local file
-
-	rm -rf -- "$STATE_DIR/patched" && mkdir -p -- "$STATE_DIR/patched" || return
-	while read -r file; do
-		[[ -e $TREE_DIR/$file ]] || continue
-		mkdir -p -- "$STATE_DIR/patched/$(dirname -- "$file")" &&
-			cp -- "$TREE_DIR/$file" "$STATE_DIR/patched/$file" || return
-	done < "$STATE_DIR/touched"
+	[[ -d $STATE_DIR/putting/.pc ]] || return 0
+	realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > "$STATE_DIR/putting/.pc/.quilt_patches" &&
+		mv -- "$STATE_DIR/putting/.pc" "$TREE_DIR/.pc"
 }
 
 tree__write_stamp()
 {
-	tree__note_patched &&
-		tree__manifest > "$STATE_DIR/manifest" &&
+	rm -rf -- "$STATE_DIR/patched" &&
+		mv -- "$STATE_DIR/putting" "$STATE_DIR/patched" &&
+		tree__write_manifest "$TREE_DIR" &&
 		tree__stamp > "$STATE_DIR/applied.part" &&
 		mv -f -- "$STATE_DIR/applied.part" "$STATE_DIR/applied"
 }
@@ -305,7 +290,9 @@ tree__update()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
 	[[ -d $TREE_DIR ]] || tree__create
-	tree__note_touched || tree__die_write
+	tree__note_touched &&
+		rm -rf -- "$STATE_DIR/putting" &&
+		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting" || tree__die_write
 	tree__put_files
 	tree__put_quilt || tree__die_write
 	tree__write_stamp || tree__die_write

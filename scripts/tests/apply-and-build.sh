@@ -430,6 +430,14 @@ test_refreshed_edit_is_taken()
 	holds "$OUT/linux/tools/perf/c.c" edit
 }
 
+test_deleted_patch_is_no_edit()
+{
+	build 0 v0.1
+	(cd "$OUT/linux" && quilt --quiltrc - delete -r 0002-b.patch) || fail delete
+	build 0 v0.1
+	holds "$OUT/linux/tools/perf/b.c" "b 2"
+}
+
 test_foreign_directory_is_left_alone()
 {
 	mkdir -p "$OUT/linux"
@@ -469,6 +477,55 @@ test_kill_in_update_is_repaired()
 	[[ $(compiled) = "a.c b.c" ]] || fail "compiled $(compiled)"
 	holds "$OUT/linux/tools/perf/a.c" "a four"
 	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
+}
+
+# Of two files, a.c is new and b.c as it was.
+kill_in_update()
+{
+	write_patch 0001-a.patch a.c 4 'a four'
+	write_patch 0002-b.patch b.c 4 'b four'
+	STUB_HANG_AT=b.c.part start_hanging chmod
+	kill_hanging
+	holds "$OUT/linux/tools/perf/a.c" "a four"
+	! grep -q 'b four' "$OUT/linux/tools/perf/b.c" || fail "the update came to its end"
+	# The next run wants neither state of a.c.
+	write_patch 0001-a.patch a.c 5 'a five'
+}
+
+# edits_are_refused OPTION...: two edits are, and what the killed run did is no edit.
+edits_are_refused()
+{
+	local file
+
+	for file in b c; do
+		echo mine >> "$OUT/linux/tools/perf/$file.c"
+	done
+	build 2 "$@" v0.1
+	printed "2 files were edited after an update that was not finished"
+	for file in b c; do
+		printed "edited: tools/perf/$file.c"
+		holds "$OUT/linux/tools/perf/$file.c" mine
+		sed -i '$d' "$OUT/linux/tools/perf/$file.c"
+	done
+}
+
+test_edit_after_a_killed_update_is_refused()
+{
+	build 0 v0.1
+	kill_in_update
+	edits_are_refused
+	edits_are_refused --source "$TMP/fixture/linux-0.1"
+	build 0 v0.1
+	holds "$OUT/linux/tools/perf/a.c" "a five"
+	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
+}
+
+test_edit_after_a_killed_first_update_is_refused()
+{
+	kill_in_update
+	edits_are_refused
+	build 0 v0.1
+	holds "$OUT/linux/tools/perf/a.c" "a five"
 }
 
 test_kill_in_build_is_repaired()

@@ -15,6 +15,7 @@
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		that hangs, and writes $TMP/hanging
+#	STUB_HANG_AT=TEXT		only if the last argument ends so
 #	STUB_MISSING=PACKAGES		they are not installed
 #	STUB_FEATURES=NAMES		of the perf that is built
 #	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	the network
@@ -116,7 +117,7 @@ make_stub()
 {
 	cat > "$TMP/stubs/$1" <<-END
 	#!/bin/bash
-	[[ \${STUB_HANG:-} != $1 ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
+	[[ \${STUB_HANG:-} != $1 || \$* != *"\${STUB_HANG_AT:-}" ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
 	echo "\$*" >> "$TMP/calls.$1"
 	PATH=$REAL_PATH exec $1 "\$@"
 	END
