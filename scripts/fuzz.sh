@@ -96,6 +96,7 @@ resolve_paths()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-sanitize}")
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
+	STATE_DIR=$OUT_DIR/.state
 	PERF=$OUT_DIR/perf
 	FUZZ_DIR=$OUT_DIR/fuzz
 	FUZZ=$FUZZ_DIR/fuzz
@@ -132,11 +133,13 @@ build_fuzz()
 		mv -f -- "$BUILD_DIR/perf" "$FUZZ"
 }
 
+# apply-and-build.sh, which run-selftests.sh --sanitize calls, builds there as well.
 prepare_fuzz()
 {
 	[[ ! $FUZZ -nt $PERF || ! $FUZZ -nt $SOURCE ]] || return 0
-	on_exit rm -f -- "$BUILD_DIR/perf"
+	take_lock "$STATE_DIR/lock" "$OUT_DIR"
 	run_logged "build the fuzzer" build_fuzz || die_logged "the fuzzer does not build" "see the log"
+	release_lock
 }
 
 perfgen()

@@ -174,9 +174,10 @@ build__write_stamp()
 		mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
+# What fuzz.sh has linked there under perf's name must not become the perf.
 build__perf()
 {
-	rm -f -- "$STATE_DIR/built" "$PERF"
+	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf"
 	on_exit rm -f -- "$PERF.part"
 	on_exit build__excuse_signal
 	build__start
