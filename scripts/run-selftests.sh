@@ -89,7 +89,7 @@ In guests:
   --arch ARCH       of the guest: $(arch__list | paste -s -d ' ') (default: this
                     machine's); perf and the tests are cross-built. Under TCG,
                     arm64 has a PMU
-  --kernel KERNEL   an image to boot, or 'distro' for Debian's
+  --kernel IMAGE    boot this kernel, which needs no modules
   --accel ACCEL     kvm or tcg (default: KVM, with the PMU of this machine, if a
                     guest boots with it; else TCG)
 
@@ -173,8 +173,7 @@ check_vm_options()
 	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
 	[[ ${PBM_VM_GUESTS:-2} =~ ^[1-9]$ ]] ||
 		die "PBM_VM_GUESTS=$PBM_VM_GUESTS: not a number from 1 to 9" "correct or unset it"
-	[[ $OPT_KERNEL =~ ^(|distro)$ || -f $OPT_KERNEL ]] ||
-		die "--kernel $OPT_KERNEL: no such file" "name an image, or say distro"
+	[[ -z $OPT_KERNEL || -f $OPT_KERNEL ]] || die "--kernel $OPT_KERNEL: no such file" "name an image"
 	arch__load "$OPT_ARCH"
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian packages of any architecture, unpacked below the cache and not installed:
-# the userland of a guest, a distribution kernel.
+# Debian packages of any architecture, unpacked below the cache and not installed,
+# for guests.
 #
 # Usage (after lib/common.sh, lib/arch.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack them, and what they depend on, for ARCH;

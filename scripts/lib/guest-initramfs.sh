@@ -3,7 +3,7 @@
 #
 # /init of a guest's initramfs, run by busybox: puts the root together from the
 # host's directories and hands over to guest-init.sh. vm.sh has put into the
-# initramfs: /modules/*, /shares (lines "TAG ro|rw PATH") and /command.
+# initramfs: /shares (lines "TAG ro|rw PATH") and /command.
 
 PATH=/bin
 P9=trans=virtio,version=9p2000.L,msize=512000
@@ -12,9 +12,6 @@ P9=trans=virtio,version=9p2000.L,msize=512000
 set -e
 mkdir -p /dev /proc /sys /lower /rw /root
 mount -t devtmpfs dev /dev
-for module in /modules/*; do
-	[ ! -e "$module" ] || insmod "$module"
-done
 
 mount -t 9p -o "ro,cache=loose,$P9" root /lower
 mount -t tmpfs rw /rw

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The kernel of a guest: built from the pinned source, Debian's, or a file.
+# The kernel of a guest: built from the pinned source, or a file.
 #
-# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh,
-# lib/debian.sh, arch__load, log_to):
-#	kernel__prepare		build, fetch or find the one that OPT_KERNEL names
+# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load,
+# log_to):
+#	kernel__prepare		build or find the one that OPT_KERNEL names
 #
 # Reads:
-#	OPT_KERNEL	empty: the pinned source with selftests/config*; "distro";
-#			or an image
+#	OPT_KERNEL	an image; empty: the pinned source with selftests/config*
 #	TAG ARCH_* CACHE_DIR JOBS OPT_MIRROR OPT_INSTALL
 # Sets:
 #	KERNEL_IMAGE	to boot
-#	KERNEL_MODULES	files to load before the guest has a root, in order
 #	KERNEL_FROM	for people
 #
 # A kernel that was built stays in the cache, in a directory named after the
@@ -21,8 +19,6 @@
 
 KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
 KERNEL_CONFIGS=("$REPO_DIR/selftests/config" "$REPO_DIR/selftests/config.vm")
-# What a distribution has as modules and a guest needs to find its root.
-KERNEL_ROOT_MODULES=(virtio_pci virtio_console 9pnet_virtio 9p overlay)
 
 kernel__config()
 {
@@ -135,32 +131,13 @@ kernel__use_pinned()
 	KERNEL_FROM="$SOURCE_VERSION, $SOURCE_FROM"
 }
 
-kernel__use_distro()
-{
-	local version
-
-	packages__require "$OPT_INSTALL" mmdebstrap kmod
-	debian__unpack kernel "linux-image-$ARCH_DEBIAN"
-	KERNEL_IMAGE=$(find "$DEBIAN_DIR/boot" -name 'vmlinuz-*')
-	version=${KERNEL_IMAGE##*/vmlinuz-}
-	[[ -f $DEBIAN_DIR/lib/modules/$version/modules.dep.bin ]] ||
-		run_logged "list the modules of $version" depmod -b "$DEBIAN_DIR" "$version" ||
-		die_logged "depmod fails for $DEBIAN_DIR" "remove the directory and run it again"
-	mapfile -t KERNEL_MODULES < <(modprobe -d "$DEBIAN_DIR" -S "$version" --show-depends -a "${KERNEL_ROOT_MODULES[@]}" |
-		awk '$1 == "insmod" && !seen[$2]++ { print $2 }')
-	((${#KERNEL_MODULES[@]})) || die "$DEBIAN_DIR has not the modules ${KERNEL_ROOT_MODULES[*]}" \
-		"remove the directory and run it again"
-	KERNEL_FROM="$version, Debian's"
-}
-
 # shellcheck disable=SC2034 # read by vm.sh
 kernel__prepare()
 {
-	KERNEL_MODULES=()
-	case $OPT_KERNEL in
-	'')	kernel__use_pinned ;;
-	distro)	kernel__use_distro ;;
-	*)	KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
-		KERNEL_FROM=$KERNEL_IMAGE ;;
-	esac
+	if [[ -z $OPT_KERNEL ]]; then
+		kernel__use_pinned
+	else
+		KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
+		KERNEL_FROM=$KERNEL_IMAGE
+	fi
 }

@@ -71,15 +71,6 @@ vm__print_shares()
 	done
 }
 
-vm__number_modules()
-{
-	local i
-
-	for i in "${!KERNEL_MODULES[@]}"; do
-		cp -- "${KERNEL_MODULES[i]}" "$1/$(printf '%03d' "$i")-${KERNEL_MODULES[i]##*/}" || return
-	done
-}
-
 vm__write_command()
 {
 	local dir=$VM_DIR/$1
@@ -93,13 +84,12 @@ vm__fill_initramfs()
 {
 	local dir=$1 applet
 
-	mkdir -p -- "$dir/bin" "$dir/modules" &&
+	mkdir -p -- "$dir/bin" &&
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
 		cp -- "$SCRIPTS_DIR/lib/guest-initramfs.sh" "$dir/init" &&
 		printf '%s\n' "$SCRIPTS_DIR/lib/guest-init.sh" > "$dir/next" &&
-		vm__print_shares > "$dir/shares" &&
-		vm__number_modules "$dir/modules" || return
-	for applet in sh cat cp insmod mkdir mount switch_root; do
+		vm__print_shares > "$dir/shares" || return
+	for applet in sh cat cp mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
 }
