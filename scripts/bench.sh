@@ -27,7 +27,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
 SELFTESTS_DIR=$REPO_DIR/selftests
 PEER_TAG=v6.18.15
-ALL_CASES=own,shared,distinct,rodata,reading,delay,keys,functions
+ALL_CASES=own,shared,distinct,reading,delay,keys,functions
 BENCH_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
@@ -61,7 +61,6 @@ Cases:
   own               as many objects as programs, of 3 functions and 4 keys each
   shared            20 programs of an object share its map
   distinct          as own, but no two values are equal
-  rodata            a key in 4 KiB and 4 MiB that 20 programs share
   reading           perf report, script and inject
   delay             from a program's load until its metadata is known
   keys, functions   0, 4, 50 and 1000 keys of a function, 1 and 20 functions (3: see own)
@@ -86,7 +85,7 @@ nor recordings.
 Environment:
   PBM_BPFTOOL       the bpftool to look and run with (default: bpftool)
 
-Exit status: 0 done, whether the bars are met or not; 2 could not run.
+Exit status: 0 done, 2 could not run.
 END
 }
 

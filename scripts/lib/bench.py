@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 
-# Of the cases that vary something else than the number of programs
+# Programs of the cases that vary something else, and those that share a map
 FEW, SHARING = 100, 20
 MACHINE_LOCK = "/sys/kernel"
 # Starts and ends perf record, and has no sample: files of two perfs can be compared.
@@ -43,13 +43,13 @@ def say(text):
 
 
 class Shape:
-    """What is loaded: objects of so many programs, functions, keys, KiB of other data."""
+    """What is loaded: objects of so many programs, functions and keys."""
 
-    def __init__(self, programs, objects, functions=3, keys=4, kib=0, distinct=False):
-        self.name = f"{programs}_{functions}_{keys}_{kib}"
+    def __init__(self, programs, objects, functions=3, keys=4, distinct=False):
+        self.name = f"{programs}_{functions}_{keys}_0"
         self.programs = programs * objects
         self.objects = objects
-        self.functions, self.keys, self.kib = functions, keys, kib
+        self.functions, self.keys = functions, keys
         self.sharing, self.distinct = programs > 1, distinct
 
     def __str__(self):
@@ -58,8 +58,6 @@ class Shape:
             parts.append(f"{self.programs // self.objects} an object")
         if self.distinct:
             parts.append("all values different")
-        if self.kib:
-            parts.append(f".rodata of {self.kib} KiB")
         return ", ".join(parts)
 
 
@@ -79,8 +77,6 @@ def shapes_of(group, numbers):
         return [(f"keys-{k}", Shape(1, few, 1, k)) for k in (0, 4, 50, 1000)]
     if group == "functions":
         return [(f"functions-{f}", Shape(1, few, f)) for f in (1, 20)]
-    if group == "rodata":
-        return [(f"rodata-{kib}", Shape(SHARING, 1, 3, 1, kib)) for kib in (4, 4096)]
     if group == "reading":
         return [(f"reading-{usual}", Shape(1, usual))]
     return [("delay", Shape(1, 0))]
@@ -195,18 +191,18 @@ class Bench:
         return {prog["id"] for prog in json.loads(shown)} - set(held.ids)
 
     def calls(self, perf, held):
-        """How many bpf() calls, how many of them look up, how often kallsyms is opened"""
+        """How many bpf() calls, and how many of them read a map"""
         for _ in range(TRIES):
             if self.foreign_programs(held) != self.foreign:
                 time.sleep(1)
                 continue
-            self.run(["strace", "-f", "-qq", "-e", "trace=bpf,openat", "-e", "signal=none",
+            self.run(["strace", "-f", "-qq", "-e", "trace=bpf", "-e", "signal=none",
                       "-o", f"{self.tmp}/calls", *perf.record(self.data)])
             if self.foreign_programs(held) == self.foreign:
                 lines = read(f"{self.tmp}/calls").splitlines()
                 # A call that another thread interrupts has a second line, "resumed".
                 return [sum(what in line for line in lines)
-                        for what in ("bpf(BPF_", "(BPF_MAP_LOOKUP_ELEM,", '"/proc/kallsyms"')]
+                        for what in ("bpf(BPF_", "(BPF_MAP_LOOKUP_ELEM,")]
         raise Failed("other BPF programs on this machine come and go; wait for them")
 
     def idle_calls(self, perf):
@@ -241,7 +237,6 @@ class Bench:
                 idle = result.pop("idle calls")
                 result["calls"] = [calls[0] - idle[0]]
                 result["lookups"] = [calls[1] - idle[1]]
-                result["kallsyms"] = [calls[2]]
                 if name.split("-")[0] in ("own", "shared"):
                     result["instructions"] = [self.instructions(perf.record(self.data))]
             self.measure_times(name, self.perfs, results, lambda perf: perf.record(self.data))
@@ -288,9 +283,6 @@ class Bench:
                     what.append(Perf(label, perf.path))
                     commands[label] = [perf.path, *args]
                     results[label] = {}
-                    if tool == "report":
-                        say(f"{name}: instructions of {label}")
-                        results[label]["instructions"] = [self.instructions(commands[label])]
         self.measure_times(name, what, results, lambda perf: commands[perf.label])
         return results
 
@@ -443,12 +435,6 @@ class Results:
                 result.update({figure: {"values": values, **summarized(values)}
                                for figure, values in result.items()})
 
-    def find(self, case, perf, figure, of="median"):
-        for found in self.cases:
-            if found["case"] == case:
-                return found["results"].get(perf, {}).get(figure, {}).get(of)
-        return None
-
     def group(self, name):
         return [case for case in self.cases if case["case"].split("-")[0] == name]
 
@@ -493,7 +479,8 @@ def span(result, figure, scale):
 
 def record_table(cases):
     rows = [("case", "perf", "user+sys ms [min max]", "ratio", "wall ms", "bpf() calls",
-             "a program", "10^6 instr.", "ratio", "peak KiB", "ratio", "perf.data bytes", "ratio")]
+             "a program", "map reads", "10^6 instr.", "ratio", "peak KiB", "ratio",
+             "perf.data bytes", "ratio")]
     for case in cases:
         base = case["results"]["unpatched"]
         for perf, result in case["results"].items():
@@ -508,6 +495,7 @@ def record_table(cases):
                 case["case"], perf, span(result, "cpu", 1e-3), relative("cpu"),
                 number(of("wall", result), 1e-3), number(of("calls", result)),
                 number(of("calls", result), programs, 2) if programs else "-",
+                number(of("lookups", result)),
                 number(of("instructions", result), 1e6, 1), relative("instructions"),
                 number(of("memory", result)), relative("memory"),
                 number(of("bytes", result)), relative("bytes")))
@@ -515,9 +503,8 @@ def record_table(cases):
 
 
 def reading_table(case):
-    rows = [("command, file, perf", "", "user+sys ms [min max]", "peak KiB", "10^6 instr.")]
-    rows += [(label, "", span(result, "cpu", 1e-3), number(result["memory"]["median"]),
-              number(result.get("instructions", {}).get("median"), 1e6, 1))
+    rows = [("command, file, perf", "", "user+sys ms [min max]", "peak KiB")]
+    rows += [(label, "", span(result, "cpu", 1e-3), number(result["memory"]["median"]))
              for label, result in case["results"].items()]
     return columns(rows)
 
@@ -529,63 +516,13 @@ def delay_table(case):
     return columns(rows)
 
 
-def bars(results):
-    """The bars that were set: (what, figure, limit), figure is None if it was not measured."""
-    def quotient(case, perf, figure, base="unpatched", of="median"):
-        value, other = results.find(case, perf, figure, of), results.find(case, base, figure, of)
-        return value / other if value and other else None
-
-    def per_program(case):
-        programs = next((c["programs"] for c in results.cases if c["case"] == case), 0)
-        calls = results.find(case, "all", "calls")
-        return calls / programs if programs and calls else None
-
-    own = [case for case in results.group("own") if case["programs"]]
-    shared = results.group("shared")
-    peer = next((label for label in results.perfs if label.startswith("peer")), None)
-    for case in own[-1:]:
-        yield f"bpf() calls a program, {case['case']}", per_program(case["case"]), 10
-    for case in shared[-1:]:
-        yield f"bpf() calls a program, {case['case']}", per_program(case["case"]), 7.2
-    for case in [case for case in own if case["programs"] <= 1000][-1:]:
-        name = case["case"]
-        for mode in ("all", "header", "none"):
-            yield f"user+sys / unpatched, {name}, {mode}", quotient(name, mode, "cpu"), 1.03
-        yield f"bytes / unpatched, {name}, header", quotient(name, "header", "bytes"), 1.02
-        yield f"bytes / peer, {name}, all", quotient(name, "all", "bytes", peer), 1.02
-    for case in own[-1:]:
-        for mode in ("all", "header"):
-            yield (f"peak memory / unpatched, {case['case']}, {mode}",
-                   quotient(case["case"], mode, "memory"), 1.05)
-    for case in results.group("rodata")[-1:]:
-        yield "reads of a map that 20 programs share", results.find(case["case"], "all", "lookups"), 1
-    for case in results.group("reading"):
-        yield ("report --stdio instructions / unpatched, same file",
-               quotient(case["case"], "report, header file, patched", "instructions",
-                        "report, header file, unpatched"), 1.01)
-
-
-def bar_table(results):
-    rows = [("figure", "", "measured", "bar", "")]
-    for what, value, limit in bars(results):
-        rows.append((what, "", number(value, 1, 3), str(limit), "-" if value is None else
-                     "met" if value <= limit else "NOT MET"))
-    return columns(rows)
-
-
 def table(results):
-    lines = [*results.title(), "", "Bars", "", *bar_table(results)]
+    lines = results.title()
     records = [case for case in results.cases
                if case["case"].split("-")[0] not in ("reading", "delay")]
     if records:
         lines += ["", "perf record, start and end", "", *record_table(records), ""]
         lines += columns([(case["case"], case["shape"]) for case in records])
-        opened = [sorted({result["kallsyms"]["median"] for perf, result in case["results"].items()
-                          if not perf.startswith("peer")}) for case in records]
-        lines += ["", "/proc/kallsyms is opened "
-                  f"{min(o[0] for o in opened):.0f} to {max(o[-1] for o in opened):.0f} times"
-                  + (", by all modes as often as by the unpatched perf"
-                     if all(len(o) == 1 for o in opened) else ", not equally often")]
     for case in results.group("reading"):
         lines += ["", f"Reading, {case['shape']}", "", *reading_table(case)]
     for case in results.group("delay"):
