@@ -138,17 +138,6 @@ check_options()
 		die_usage "--runs $OPT_RUNS: not a number from 3 up"
 }
 
-check_root()
-{
-	((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
-}
-
-check_bpftool()
-{
-	command -v -- "${PBM_BPFTOOL:-bpftool}" >/dev/null ||
-		die "${PBM_BPFTOOL:-bpftool}: not a program" "install bpftool, or correct PBM_BPFTOOL"
-}
-
 resolve_paths()
 {
 	PATCHED_DIR=$REPO_DIR/out/$TAG

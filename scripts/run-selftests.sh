@@ -271,18 +271,6 @@ resolve_paths()
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-check_root()
-{
-	((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
-}
-
-# After the installation: it may just have come.
-check_bpftool()
-{
-	command -v -- "${PBM_BPFTOOL:-bpftool}" >/dev/null ||
-		die "${PBM_BPFTOOL:-bpftool}: not a program" "install bpftool, or correct PBM_BPFTOOL"
-}
-
 apply_and_build()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" "$TAG" ||

@@ -23,11 +23,14 @@
 #	end_steps SIGNAL		end what STEP_PIDS names
 #	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
 #	disk_is_full DIR		no room left in the file system of DIR
+#	check_root			die unless this is root
+#	check_bpftool			die without a bpftool
 #
 # Reads:
 #	STEP_OUTPUT	set before run_logged: the file or directory that grows; its
 #			size is the progress, instead of the last line of the log
 #	PBM_QUIET	1: only errors and the final lines
+#	PBM_BPFTOOL	the bpftool (default: bpftool)
 #	PBM_TICK	seconds between progress lines when stdout is no terminal
 #			(default 30)
 # Sets:
@@ -326,4 +329,15 @@ disk_is_full()
 
 	avail=$(df --output=avail -B 1K -- "$1" 2>/dev/null | tail -n 1)
 	((${avail:-1024} < 1024))
+}
+
+check_root()
+{
+	((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
+}
+
+check_bpftool()
+{
+	command -v -- "${PBM_BPFTOOL:-bpftool}" >/dev/null ||
+		die "${PBM_BPFTOOL:-bpftool}: not a program" "install bpftool, or correct PBM_BPFTOOL"
 }

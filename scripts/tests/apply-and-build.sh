@@ -557,17 +557,8 @@ test_terminate_alone_ends_the_step()
 
 test_second_run_waits()
 {
-	local tries=0
-
 	start_hanging quilt
-	call_script apply-and-build v0.1 > "$TMP/t/second.log" 2>&1 &
-	until grep -q "waiting: another run (pid $HANGING) works on $OUT" "$TMP/t/second.log"; do
-		sleep 0.1
-		((++tries < 100)) || fail "the second run does not say that it waits"
-	done
-	kill -TERM "$HANGING"
-	wait "$!" || fail "the second run failed"
-	holds "$TMP/t/second.log" "perf version 0.1"
+	waits_for_hanging apply-and-build v0.1
 }
 
 test_full_disk_is_repaired()

@@ -10,6 +10,8 @@
 #
 #	call_script SCRIPT ARGUMENT...	instead of this shell, with all of the above
 #	expect STATUS SCRIPT ARGUMENT... expect_status of that
+#	waits_for_hanging SCRIPT ARGUMENT...	it builds a perf, but first waits until
+#					$HANGING, which runs in the background, has ended
 #	write_patch NAME FILE LINE TEXT	a patch that makes it the text of that line
 #	write_good_series		a series that a maintainer takes
 #
@@ -264,4 +266,18 @@ call_script()
 expect()
 {
 	expect_status "$1" call_script "${@:2}"
+}
+
+waits_for_hanging()
+{
+	local tries=0
+
+	call_script "$@" > "$TMP/t/second.log" 2>&1 &
+	until grep -q "waiting: another run (pid $HANGING) works on $OUT" "$TMP/t/second.log"; do
+		sleep 0.1
+		((++tries < 100)) || fail "the second run does not say that it waits"
+	done
+	kill -TERM "$HANGING"
+	wait "$!" || fail "the second run failed"
+	holds "$TMP/t/second.log" "perf version 0.1"
 }

@@ -35,18 +35,9 @@ start_fuzz()
 
 test_fuzz_build_excludes_another_build()
 {
-	local tries=0
-
 	start_fuzz
 	write_patch 0002-b.patch b.c 3 'b three'
-	call_script apply-and-build --sanitize v0.1 > "$TMP/t/second.log" 2>&1 &
-	until grep -q "waiting: another run (pid $HANGING) works on $OUT" "$TMP/t/second.log"; do
-		sleep 0.1
-		((++tries < 100)) || fail "the second run does not say that it waits"
-	done
-	kill -TERM "$HANGING"
-	wait "$!" || fail "the second run failed"
-	holds "$TMP/t/second.log" "perf version 0.1"
+	waits_for_hanging apply-and-build --sanitize v0.1
 }
 
 test_fuzzer_cut_off_is_not_taken_for_perf()
