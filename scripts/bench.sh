@@ -153,7 +153,7 @@ apply_and_build()
 		die "there is no perf to measure" "see above; then run this again"
 }
 
-# The tests may be built there at the same time.
+# The lock is that of run-selftests.sh, which builds the tests there.
 build_programs()
 {
 	local shapes
@@ -228,7 +228,7 @@ draw()
 	done
 }
 
-# All at once, so that no table stands beside the plots of another run.
+# Results are moved all at once, so that no table stands beside the plots of another run.
 publish()
 {
 	rm -f -- "$OUT_DIR"/*.{png,svg,tsv} "$OUT_DIR"/{table.txt,results.json}
@@ -246,7 +246,7 @@ print_results()
 
 OPT_CASES='' OPT_PROGRAMS='' OPT_RUNS='' OPT_QUICK=no OPT_OUT='' OPT_INSTALL=yes
 PEERS=()
-# bpftool is there, and su keeps the user's PATH.
+# Debian's bpftool is in /usr/sbin, which the PATH that su keeps may lack.
 PATH=$PATH:/usr/sbin:/sbin
 
 parse_options "$@"

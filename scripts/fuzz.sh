@@ -28,7 +28,7 @@ SELFTESTS_DIR=$REPO_DIR/selftests
 SOURCE=$SELFTESTS_DIR/fuzz/fuzz.c
 CORPUS=$SELFTESTS_DIR/fuzz/corpus
 
-# Of an input, in bytes and seconds
+# Limits of an input, in bytes and seconds
 MAX_SIZE=16384
 MAX_TIME=25
 
@@ -119,7 +119,7 @@ open_output()
 
 # --- build --------------------------------------------------------------------
 
-# perf's own make links it, with main() replaced.
+# The fuzzer is linked by perf's own make, with main() replaced.
 build_fuzz()
 {
 	local runtime
@@ -161,7 +161,7 @@ write_templates()
 
 # --- run ----------------------------------------------------------------------
 
-# Not what perf, but what these tests write is malformed; files of perf besides.
+# Seeds are the cases of perfgen.py, most of them malformed, and the files of --add.
 write_seeds()
 {
 	local case dir=$FUZZ_DIR/seeds
@@ -175,7 +175,8 @@ write_seeds()
 	rm -r -- "$dir"
 }
 
-# Memory that perf leaves for its end, a fuzzer would find first.
+# Leaks are not looked for: perf leaves memory for its exit to free, and that would be
+# found first.
 fuzz()
 {
 	env PBM_FUZZ_TEMPLATES="$FUZZ_DIR/templates" \
@@ -184,7 +185,7 @@ fuzz()
 		-artifact_prefix="$FUZZ_DIR/findings/" "$@"
 }
 
-# Fails also if an input was not read.
+# An input that was not read is a failure, too.
 replay_corpus()
 {
 	local inputs

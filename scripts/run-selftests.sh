@@ -138,7 +138,7 @@ not run.
 END
 }
 
-# --guest is what the script itself calls in a guest.
+# --guest is how the script calls itself in a guest.
 parse_options()
 {
 	options__parse "$@" <<-'END'
@@ -221,15 +221,15 @@ test_programs()
 	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x | sort)
 }
 
-# First the one that tests what the others rely on. perf test is one of them; in
-# guests it takes longest, so it is the next.
+# The harness is first, because the others rely on what it tests. perf test is next,
+# because it takes longest in guests.
 all_programs()
 {
 	printf '%s\n' tests/meta/harness.sh perf-test
 	test_programs | grep -v -x tests/meta/harness.sh
 }
 
-# The names of its tests
+# Names of the tests of a program
 list_program()
 {
 	if [[ $1 != perf-test ]]; then
@@ -277,25 +277,25 @@ apply_and_build()
 		die "there is no perf to test" "see above; then run this again"
 }
 
-# With a perf from elsewhere the tree and its libbpf do, however old.
+# A perf from elsewhere needs only the tree and its libbpf, however old.
 prepare_perf()
 {
 	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
 	apply_and_build --arch "$ARCH" --out "$OUT_DIR"
 }
 
-# Not in OUT_DIR: the tests link with the libbpf there.
+# The sanitized perf is not in OUT_DIR: the tests link with the libbpf there.
 prepare_sanitized_perf()
 {
 	[[ $OPT_SANITIZE != no ]] || return 0
 	PERF=$REPO_DIR/out/$TAG-sanitize/perf
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}"
-	# Only of whole files: what the tests record shall not be smaller.
+	# Limits of whole files get longer; what the tests record does not get smaller.
 	SCALE=$((SCALE * 4))
 }
 
-# It reads what another architecture has recorded.
+# The host's perf reads what another architecture has recorded.
 prepare_host_perf()
 {
 	HOST_PERF=
@@ -310,7 +310,7 @@ open_output()
 	[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 }
 
-# Inherited by every test, and so held until the last of them has ended.
+# The lock is inherited by every test, and so held until the last of them has ended.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
@@ -319,7 +319,7 @@ take_machine_lock()
 	run_waiting flock "$MACHINE_FD"
 }
 
-# Children that were told to end may still be at it: they hold the lock.
+# Children that were told to end may still run: they hold the lock.
 remove_run_dir()
 {
 	exec {MACHINE_FD}<&-
@@ -330,17 +330,16 @@ remove_run_dir()
 make_run_dir()
 {
 	RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
-	# One test records as nobody, into a directory below.
+	# Some tests record as nobody, into a directory below.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
-	# For perf test: nothing of the user's, and no copies in ~/.debug.
+	# perf test reads no configuration of the user and copies nothing into ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
 
 # malloc() fails as it does without AddressSanitizer, for which that alone would be an
-# error. What ThreadSanitizer
-# reports doesn't change the status of perf.
+# error. Reports of ThreadSanitizer don't change the status of perf.
 load_sanitizer_options()
 {
 	local log=log_path=$RUN_DIR/sanitizers/report
@@ -353,7 +352,7 @@ load_sanitizer_options()
 	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/sanitizers/tsan.supp
 }
 
-# Also of a perf that a test doesn't ask for its status
+# Reports count also if no test asks that perf for its status.
 report_sanitizers()
 {
 	local log=$LOGS_DIR/sanitizers.log kind='not ok' name="sanitizers: nothing to report"
@@ -438,19 +437,17 @@ run_program()
 	report_program "$log"
 }
 
-# Verbose, because a second run for the log's sake may not fail again, and for
-# the reasons of skips. perf finds its shell tests from its source directory, and
-# they find perf under that name beside the program that was called.
+# perf test is verbose for the reasons of skips, and because a second run for the
+# log's sake may not fail again. perf finds its shell tests from its source
+# directory, and they find perf under that name beside the program that was called.
 run_perf_test()
 {
 	local log=$LOGS_DIR/perf-test.log status=0
 
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
-	cd -- "$TREE_DIR/tools/perf"
 	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig report__run "$log" true \
-		timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
-	cd -- "$REPO_DIR"
+		env -C "$TREE_DIR/tools/perf" timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
 	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$RUN_DIR/output" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
@@ -513,7 +510,7 @@ OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
-# bpftool is there, and su keeps the user's PATH.
+# Debian's bpftool is in /usr/sbin, which the PATH that su keeps may lack.
 PATH=$PATH:/usr/sbin:/sbin
 
 parse_options "$@"

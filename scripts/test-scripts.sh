@@ -6,7 +6,7 @@
 # packages, network and QEMU are stubs in PATH. What prints the results comes with the
 # source that scripts/apply-and-build.sh v6.16 has unpacked; what bench.sh measures, and
 # what install.sh installs into a Debian of mmdebstrap, is what that script has built.
-# Takes about four minutes.
+# All of them take about four minutes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	those whose name has one of the words

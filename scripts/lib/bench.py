@@ -205,7 +205,7 @@ class Bench:
                         for what in ("bpf(BPF_", "(BPF_MAP_LOOKUP_ELEM,")]
         raise Failed("other BPF programs on this machine come and go; wait for them")
 
-    def idle_calls(self, perf):
+    def idle_calls_once(self, perf):
         """The same without programs of ours"""
         key = (perf.label, *sorted(self.foreign))
         if key not in self.idle:
@@ -226,7 +226,7 @@ class Bench:
         self.foreign = self.foreign_programs(Held(self, Shape(1, 0)))
         for perf in self.perfs:
             say(f"{name}: bpf() calls of {perf.label} without programs")
-            results[perf.label]["idle calls"] = self.idle_calls(perf)
+            results[perf.label]["idle calls"] = self.idle_calls_once(perf)
         with Held(self, shape) as held:
             if len(held.ids) != shape.programs:
                 raise Failed(f"{name}: {len(held.ids)} programs are loaded, not {shape.programs}")

@@ -15,8 +15,7 @@
 # half written (killed, full disk); the next run then starts from an empty build
 # directory.  "built" is written last and names all that the perf depends on.
 
-# Debian's python3 and not one that happens to come first in PATH: perf links
-# with its library.
+# perf links with the library of Debian's python3, which may not come first in PATH.
 build__python()
 {
 	if [[ -x /usr/bin/python3 && -x /usr/bin/python3-config ]]; then
@@ -40,7 +39,7 @@ build__add_cross_args()
 		NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
 }
 
-# The interpreters would have to be built likewise.
+# Interpreters are left out: they would have to be built with sanitizers, too.
 build__add_sanitize_args()
 {
 	local sanitizers=fuzzer-no-link,address,undefined
@@ -132,8 +131,8 @@ build__die()
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
 
-# One line a feature: its macro in "perf version --build-options", what it is, and
-# what to install if it is off.
+# Each line is a feature: its macro in "perf version --build-options", what it is,
+# and what to install if it is off.
 build__mandatory_features()
 {
 	cat <<-'END'
@@ -162,7 +161,7 @@ build__check_features()
 		"as root: apt-get install --reinstall ${install[*]}; then run it again with --clean"
 }
 
-# A copy, so that what is at this path is always a whole perf.
+# PERF is a copy, and so always whole.
 build__publish()
 {
 	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF"
@@ -174,7 +173,7 @@ build__write_stamp()
 		mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
-# What fuzz.sh has linked there under perf's name must not become the perf.
+# A fuzzer that fuzz.sh has linked under perf's name must not become the perf.
 build__perf()
 {
 	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf"

@@ -96,7 +96,7 @@ end_failed()
 	exit 1
 }
 
-# Quoted so that the command can be registered with its arguments as they are.
+# The command is quoted, so that its arguments stay as they are.
 on_exit()
 {
 	EXIT_COMMANDS+=("${*@Q}")
@@ -124,7 +124,7 @@ wait_for_group()
 	kill -KILL -- "-$group" 2>/dev/null || :
 }
 
-# $1: its index in STEP_PIDS
+# $1 is the index of the step in STEP_PIDS, $2 the signal.
 end_step()
 {
 	local pid=${STEP_PIDS[$1]}
@@ -161,7 +161,7 @@ end_by_signal()
 	kill "-$signal" $$
 }
 
-# What nobody foresaw is "could not run", never status 1.
+# An error that nobody foresaw is "could not run", never status 1.
 die_unexpected()
 {
 	local status=$1 where=$2 command=$3
@@ -216,7 +216,7 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
-# Only for commands that may block for long: traps run at once.
+# Traps run at once, which matters for commands that may block for long.
 run_waiting()
 {
 	set -m
@@ -265,7 +265,7 @@ print_tick()
 	fi
 }
 
-# A child of its own, that holds no lock and ends with its parent.
+# The ticker is a child that holds no lock and ends with its parent.
 start_ticker()
 {
 	local label=$1

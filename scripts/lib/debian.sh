@@ -16,11 +16,11 @@
 # Sets:
 #	DEBIAN_DIR
 #
-# From the archive that apt has on this machine, with its signatures; mmdebstrap
-# resolves the dependencies.  No script of a package runs.
+# Packages come from the archive that apt has on this machine, with its signatures;
+# mmdebstrap resolves the dependencies.  No script of a package runs.
 
-# What selftests/ and the runner call (with perl it prints results when they are there);
-# then what perf and they are linked with.
+# Programs that selftests/ and the runner call (with perl it prints results when they are
+# there), then what perf and the tests are linked with
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
@@ -50,7 +50,7 @@ debian__mmdebstrap()
 		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$packages" '' "$dir" -
 }
 
-# They would lead out of the directory.
+# Absolute links would lead out of the directory.
 debian__relative_links()
 {
 	local dir=$1 link
@@ -61,7 +61,7 @@ debian__relative_links()
 		done
 }
 
-# What scripts of base-passwd and mawk would have done
+# Files that scripts of base-passwd and mawk would have made
 debian__configure()
 {
 	local dir=$1 file

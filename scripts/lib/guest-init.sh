@@ -24,13 +24,13 @@ mount_all()
 	ln -sfn /proc/self/fd/2 /dev/stderr
 }
 
-# Or the kernel samples less and less often, as an emulated interrupt takes long.
+# The kernel would sample less and less often, as an emulated interrupt takes long.
 keep_sample_rate()
 {
 	echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 }
 
-# There is no udev that would name it.
+# The port has no name in /dev, because there is no udev.
 open_report()
 {
 	local name
@@ -55,7 +55,7 @@ run_command()
 	echo "$status" > "$PBM_STATUS"
 }
 
-# Without a way back; QEMU is told not to reboot.
+# The kernel reboots at once, and so QEMU ends, which is told not to reboot.
 end_guest()
 {
 	sync

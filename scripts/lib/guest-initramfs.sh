@@ -26,7 +26,8 @@ mount -t sysfs sys sys
 mount -t tmpfs -o mode=1777 tmp tmp
 mount -t tmpfs -o mode=755 run run
 
-# After /tmp, because they may be in it. What the guest writes is on the host at once.
+# Shared directories come after /tmp, because they may be in it. Files that the guest
+# writes are on the host at once.
 while read -r tag mode path; do
 	mkdir -p "/root$path"
 	cache=loose

@@ -5,7 +5,7 @@
 #
 # Usage (after lib/vm.sh, vm__prepare):
 #	guests__fill_queue PROGRAM...	what the guests share among them
-#	guests__take PROGRAM		in a guest: is it for this one? Elsewhere it is
+#	guests__take PROGRAM		status 0 if it is for this guest; always so elsewhere
 #	guests__run RESULTS		run the script in each, and add their results to the
 #					file RESULTS; dies if it could not run there
 #	guests__check RESULTS NAMES READER
@@ -22,7 +22,7 @@
 # How it works.  All paths are the same in a guest. The queue is a directory with
 # one directory for each program; the guest that removes it runs the program.
 
-# What this test has recorded in a guest of another architecture is read here, too.
+# The recording of this test in a guest of another architecture is read here, too.
 FOREIGN_TEST="hardware: samples of cycles"
 FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
 
@@ -89,7 +89,7 @@ guests__has_result()
 	fi
 }
 
-# What the guests leave out must not look as if it had passed.
+# Tests that the guests leave out must not look as if they had passed.
 guests__check_names()
 {
 	local results=$1 names=$2 name

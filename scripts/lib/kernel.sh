@@ -114,7 +114,7 @@ kernel__build()
 	rm -rf -- "$part"
 }
 
-kernel__use_pinned()
+kernel__build_once()
 {
 	local dir
 
@@ -135,7 +135,7 @@ kernel__use_pinned()
 kernel__prepare()
 {
 	if [[ -z $OPT_KERNEL ]]; then
-		kernel__use_pinned
+		kernel__build_once
 	else
 		KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
 		KERNEL_FROM=$KERNEL_IMAGE

@@ -68,7 +68,7 @@ manifest__is_of_this_root()
 	grep -qxF -e "root ${DESTDIR:-/}" -- "$MANIFEST"
 }
 
-# Innermost first.  If all was copied from another root, then a directory that is
+# Inner directories come first.  If all was copied from another root, then a directory that is
 # shared with others may have been here before.
 manifest__dirs()
 {
@@ -95,7 +95,7 @@ manifest__changed()
 		sed -n 's/: FAILED.*//p' || :
 }
 
-# Python writes it beside modules that it reads.
+# Python writes bytecode beside modules that it reads.
 manifest__remove_bytecode()
 {
 	find "$DESTDIR$HOME_DIR" -depth \( -path '*/__pycache__/*.pyc' -o -name __pycache__ -empty \) -delete

@@ -14,10 +14,10 @@
 # Sets:
 #	PERF_PACKAGES
 #
-# Without root nothing can be installed, so it is as with "no".  Where there is
-# no dpkg the list is only printed: the build's own checks come later.
+# Nothing can be installed without root, so it is as with "no".  The list is only
+# printed where there is no dpkg: the build's own checks come later.
 
-# One group a purpose.  Without the second group there is no BPF in perf and the
+# Each group has a purpose.  The second is needed for BPF in perf, without which the
 # build is refused; the third is optional for perf, and installed because the
 # tests and users of perf want it: -z, the TUI, --to-ctf, script in Python and
 # Perl, SDT probes, disassembly, jitdump, libpfm names.
@@ -45,15 +45,15 @@ packages__missing()
 	printf '%s\n' "$@" | sort -u | comm -23 - <(printf '%s\n' "$installed")
 }
 
-# Another script of ours may be at it; apt-get does not wait for all of its locks.
-# --close: a daemon that a package starts must not keep it.
+# Another script of ours may call apt-get, which does not wait for all of its locks.
+# A daemon that a package starts must not keep ours (--close).
 packages__apt()
 {
 	flock --close "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
-# For people who want to remove them again
+# The list is for people who want to remove the packages again.
 packages__note()
 {
 	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||

@@ -100,7 +100,7 @@ report__print_failure()
 	printf '  log: %s\n' "$log"
 }
 
-# Skips that the list has, and that didn't happen, are only said.
+# Skips that the list has, and that didn't happen, are only printed.
 report__compare_skips()
 {
 	local results=$1 list=$2 filter=$3 kind name reason

@@ -49,7 +49,7 @@ vm__prepare()
 	VM_BUSYBOX=$DEBIAN_DIR/bin/busybox
 }
 
-# What is below a directory that is shared comes with it.
+# Directories below a shared one come with it.
 vm__share()
 {
 	local dir=$1 share
@@ -116,7 +116,7 @@ vm__load_arguments()
 		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci
 		-device virtio-serial-pci -device "virtserialport,chardev=report,name=report"
 		-virtfs "local,path=${VM_ROOT//,/,,},mount_tag=root,security_model=none,readonly=on,multidevs=remap")
-	# With randomized addresses TCG takes twice as long: 200 times /bin/true 5.9 s of
+	# Randomized addresses make TCG take twice as long: 200 times /bin/true 5.9 s of
 	# user time, and 0.4 s without.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
@@ -132,7 +132,7 @@ vm__add_share()
 	VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$number,security_model=none,multidevs=remap,readonly=$readonly")
 }
 
-# What the kernel doesn't know is in the environment of its init.
+# Parameters that the kernel doesn't know are in the environment of its init.
 vm__accel_arguments()
 {
 	local scale emulated
@@ -153,8 +153,8 @@ vm__guest_arguments()
 		-chardev "file,id=report,path=$VM_DIR/$1/report")
 }
 
-# It ends with this script, also when that is killed. Disowned, because how it ended
-# is for vm__boot() to say, and not for bash.
+# The guest ends with this script, also when that is killed. It is disowned, because
+# vm__boot() says how it ended, and bash needn't.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -186,7 +186,7 @@ vm__last_line()
 	tr -d '\r' < "$VM_DIR/$1/console.log" | tail -n 1 | cut -c 1-100
 }
 
-# Status 1 and VM_REASON: it did not reach user space.
+# Status 1 and VM_REASON mean that the guest did not reach user space.
 vm__await_start()
 {
 	local guest=$1 seconds=$2 end=$3
@@ -203,7 +203,8 @@ vm__await_start()
 	done
 }
 
-# The guests from $3 to $4. Status 1 and VM_REASON: VM_GUEST did not get there.
+# Guests $3 to $4 are started. Status 1 and VM_REASON mean that VM_GUEST did not reach
+# user space.
 vm__boot()
 {
 	local accel=$1 seconds=$2 first=$3 last=$4 end
@@ -220,7 +221,8 @@ vm__boot()
 	done
 }
 
-# About the guest $1. The first complaint is the cause; after it come pages of registers.
+# vm__die GUEST TEXT NEXT...: the first complaint of its kernel is the cause; after it
+# come pages of registers.
 vm__die()
 {
 	local dir=$VM_DIR/$1
@@ -295,7 +297,7 @@ vm__has_status()
 	[[ $(< "$VM_DIR/$1/status") =~ ^[0-9]+$ ]]
 }
 
-# One is enough: without it the run has failed.
+# A guest without a status is a failure of the whole run.
 vm__check_guest()
 {
 	local guest=$1 end=$2
