@@ -3,7 +3,8 @@
 #
 # Build and run selftests/ and "perf test bpf-metadata" on this machine or in a
 # guest, with the perf that scripts/apply-and-build.sh builds (and builds it, if
-# need be). Run it from anywhere, as root:
+# need be; here also the unpatched one that tests compare with). Run it from
+# anywhere, as root:
 #
 #	scripts/run-selftests.sh v6.16
 #	scripts/run-selftests.sh --filter 'values:' v6.16
@@ -113,10 +114,11 @@ Build and output:
 Environment:
   PBM_UNPATCHED_PERF  perf of the same version without the patches, for tests that
                     compare with it; empty: none (default: out/TAG-unpatched/perf,
-                    which apply-and-build.sh --no-patches TAG builds)
+                    which is built if need be, but not with --vm or --perf)
   PBM_PEER_PERF     a perf that writes such records itself, for tests that read its
-                    files (default: out/$PEER_TAG/perf, built likewise)
-  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG/perf)
+                    files (default: out/$PEER_TAG/perf, if you have built it with
+                    apply-and-build.sh --no-patches $PEER_TAG)
+  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG/perf, likewise)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
@@ -268,13 +270,27 @@ resolve_paths()
 	LOGS_DIR=$RESULTS_DIR/logs
 	RESULTS=$RESULTS_DIR/results
 	PERF=$OUT_DIR/perf
+	UNPATCHED_DIR=$REPO_DIR/out/$TAG-unpatched
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
+}
+
+# check_other_perf has set the variable if that perf is there.
+lacks_unpatched_perf()
+{
+	[[ $OPT_VM$OPT_PERF = no && -z ${PBM_UNPATCHED_PERF+set} ]]
+}
+
+print_plan()
+{
+	[[ -x $PERF ]] || msg "to build  $PERF: 2 minutes, 800 MB"
+	! lacks_unpatched_perf || msg "to build  $UNPATCHED_DIR/perf: 2 minutes, 800 MB"
+	[[ -n $OPT_FILTER ]] || msg "to run    all tests: 20 minutes"
 }
 
 apply_and_build()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" "$TAG" ||
-		die "there is no perf to test" "see above; then run this again"
+		die "perf was not built" "see above; then run this again"
 }
 
 # A perf from elsewhere needs only the tree and its libbpf, however old.
@@ -282,6 +298,13 @@ prepare_perf()
 {
 	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
 	apply_and_build --arch "$ARCH" --out "$OUT_DIR"
+}
+
+prepare_unpatched_perf()
+{
+	lacks_unpatched_perf || return 0
+	apply_and_build --no-patches
+	PBM_UNPATCHED_PERF=$UNPATCHED_DIR/perf
 }
 
 # The sanitized perf is not in OUT_DIR: the tests link with the libbpf there.
@@ -501,6 +524,7 @@ prepare()
 	cross__prepare
 	check_bpftool
 	prepare_perf
+	prepare_unpatched_perf
 	prepare_sanitized_perf
 	prepare_host_perf
 	build_selftests
@@ -526,7 +550,8 @@ check_root
 open_output
 log_to "$RESULTS_DIR.log"
 case $OPT_VM:$OPT_GUEST in
-no:)	prepare
+no:)	print_plan
+	prepare
 	print_inputs
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"

@@ -80,4 +80,55 @@ test_report_says_what_a_failed_test_printed()
 	same "report" "$TMP/t/want" "$TMP/t/got"
 }
 
+# A checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests
+# do not build
+make_checkout()
+{
+	local checkout=$TMP/t/checkout
+
+	mkdir "$checkout" "$TMP/t/bin"
+	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
+	# It takes time to list them all.
+	find "$checkout/selftests/tests" -name '*.sh' ! -name harness.sh -delete
+	cat > "$checkout/scripts/apply-and-build.sh" <<-END
+	#!/bin/bash
+	echo "\$*" >> "$TMP/t/builds"
+	dir=$checkout/out/v6.16
+	[[ "\$*" != *--no-patches* ]] || dir+=-unpatched
+	mkdir -p "\$dir"
+	cp /bin/true "\$dir/perf"
+	END
+	printf '%s\n' '#!/bin/sh' 'exit 1' > "$TMP/t/bin/make"
+	printf '%s\n' '#!/bin/sh' 'printf "installed %s\n" "$@"' > "$TMP/t/bin/dpkg-query"
+	chmod +x "$TMP"/t/bin/*
+}
+
+# builds WANT [OPTION...]: which perfs run-selftests.sh builds
+builds()
+{
+	: > "$TMP/t/builds"
+	expect_status 2 env PATH="$TMP/t/bin:$PATH" PBM_BPFTOOL=true \
+		"$TMP/t/checkout/scripts/run-selftests.sh" "${@:2}" v6.16
+	printed "the tests do not build"
+	printf '%b' "$1" > "$TMP/t/want"
+	sed 's/--arch .* v/v/' "$TMP/t/builds" > "$TMP/t/got"
+	same "builds" "$TMP/t/want" "$TMP/t/got"
+}
+
+test_unpatched_perf_is_built()
+{
+	((EUID == 0)) || skip "only root can run run-selftests.sh"
+	make_checkout
+	unset PBM_UNPATCHED_PERF
+	builds 'v6.16\n' --vm
+	builds 'v6.16\n' --perf /bin/true
+	PBM_UNPATCHED_PERF='' builds 'v6.16\n'
+	rm -r "$TMP/t/checkout/out"
+	builds 'v6.16\n--no-patches v6.16\n'
+	printed "to build  $TMP/t/checkout/out/v6.16/perf: "
+	printed "to build  $TMP/t/checkout/out/v6.16-unpatched/perf: "
+	builds 'v6.16\n'
+	[[ $PRINTED != *"to build"* ]] || fail "it says that it builds what is there"
+}
+
 run_tests
