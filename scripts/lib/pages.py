@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Run the commands in the blocks of pages, and compare what they print with the page.
+
+Called by scripts/test-pages.sh, whose help has the rules. The commands of a page are
+the input of one shell, scripts/lib/page-shell.sh. cram makes that input, and tells from
+its output what each command has printed, and its status.
+"""
+
+import difflib
+import os
+import re
+import sys
+
+import cram
+import docutils.core
+import docutils.nodes
+
+LIB = os.path.dirname(os.path.abspath(__file__))
+README_NOT_RUN = "scripts/lib/readme-not-run"
+
+# A line of a table in the README
+COLUMNS = re.compile(r"(\S.*?)?\t+\S.*")
+
+# What varies in a line of output, and, before that, what does not: values of metadata.
+PARTS = re.compile(
+    r'(?P<value>= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
+    r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
+    r"|(?P<tag>(?<![0-9A-Za-z])[0-9a-f]{12,}(?![0-9A-Za-z]))"
+    r"|(?P<number>\d+(?:\.\d+)*)"
+    r"|(?P<left_out>\.\.\.)"
+    r"|(?P<blanks>[ \t]+)")
+PATTERNS = {"date": r"[-0-9:T]+Z", "number": r"\d+(?:\.\d+)*", "left_out": ".*", "blanks": r"[ \t]+"}
+
+
+def die(text, following):
+    print(f"test-pages.sh: error: {text}\n  next: {following}", file=sys.stderr)
+    sys.exit(2)
+
+
+class Block:
+    """Its commands with their output, or the reason why they are not run."""
+
+    def __init__(self, line, text, not_run):
+        lines = text.split("\n")
+        self.line = line
+        self.title = re.sub("^[#$] ", "", lines[0].strip())
+        self.not_run = not_run
+        self.commands = []      # ([line of a command...], [line of its output...])
+        if not not_run and re.match("[#$] ", lines[0]):
+            self.parse(lines)
+
+    def parse(self, lines):
+        command, output, end = [], [], None
+        for line in lines:
+            if end or command and not output and (
+                    line.startswith(">") or command[-1].endswith("\\")):
+                command.append(re.sub("^> ?", "", line))
+                end = None if command[-1] == end else end
+            elif re.match("[#$] ", line):
+                command, output = [line[2:]], []
+                self.commands.append((command, output))
+                end = re.search(r"<<'(\w+)'|$", line)[1]
+            elif line:
+                output.append(line)
+
+
+def rst_blocks(text):
+    document = docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
+    not_run = None
+    for node in document.findall():
+        if isinstance(node, docutils.nodes.comment) and node.astext().startswith("not run: "):
+            not_run = " ".join(node.astext().split()[2:])
+        elif isinstance(node, docutils.nodes.literal_block):
+            yield Block(node.line, node.astext(), not_run)
+            not_run = None
+
+
+def readme_blocks(text):
+    with open(README_NOT_RUN, encoding="utf-8") as listed:
+        reasons = dict(line.strip().rsplit("\t", 1) for line in listed if not line.startswith("#"))
+    for match in re.finditer(r"^\t.*\n(?:\n*\t.*\n)*", text, re.M):
+        lines = re.sub("^\t", "", match[0], flags=re.M).rstrip("\n")
+        first = re.sub("^[#$] ", "", lines.split("\n")[0].strip())
+        not_run = reasons.pop(first, None)
+        if not not_run and all(COLUMNS.fullmatch(line) for line in lines.split("\n") if line):
+            not_run = "a table"
+        yield Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
+    for first in reasons:
+        die(f"{README_NOT_RUN}: no block of the README begins with: {first}", "correct or remove the line")
+
+
+def read_blocks(page):
+    with open(page, encoding="utf-8") as source:
+        text = source.read()
+    return list(rst_blocks(text) if page.endswith(".rst") else readme_blocks(text))
+
+
+def unescape(line):
+    """cram writes a line with a tab or a byte beyond ASCII like Python's bytes."""
+    if line.endswith(" (esc)"):
+        line = line[:-6].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
+    return line
+
+
+def run_commands(commands):
+    """Return the lines that each command has printed, of those that came to their end."""
+    script = []
+    for command in commands + [["echo end"]]:
+        script.append(b"next\n")
+        script += [f"  {'>' if i else '$'} {line}\n".encode() for i, line in enumerate(command)]
+    _, printed, _ = cram.test(script, shell=os.path.join(LIB, "page-shell.sh"))
+    if printed[0] != b"next\n":
+        die(f"no shell for the page: {printed[0].decode().strip()}",
+            "it needs namespaces, overlayfs and a BPF file system of the kernel")
+    results, command_lines = [], 0
+    for line in printed:
+        if line == b"next\n":
+            command_lines = len(commands[len(results)]) if len(results) < len(commands) else 1
+            results.append([])
+        elif command_lines:
+            command_lines -= 1
+        else:
+            results[-1].append(unescape(line.decode()[2:].rstrip("\n")))
+    # Where the shell ends, cram shows the next command all the same.
+    if results.pop() != ["end"]:
+        results.pop()
+    return results
+
+
+def pattern_of(lines):
+    """The same tag in two places has to be the same in the output."""
+    tags = {}
+
+    def replace(match):
+        kind, text = match.lastgroup, match[0]
+        if kind == "value":
+            return re.escape(text)
+        if kind != "tag":
+            return PATTERNS[kind]
+        if text in tags:
+            return f"(?P=tag{tags[text]})"
+        tags[text] = len(tags)
+        return f"(?P<tag{tags[text]}>[0-9a-f]+)"
+
+    def line_pattern(line):
+        if line == "...":
+            return r"(?:.*\n)*"
+        result, end = "", 0
+        for match in PARTS.finditer(line):
+            result += re.escape(line[end:match.start()]) + replace(match)
+            end = match.end()
+        return result + re.escape(line[end:]) + r"\n"
+
+    return "".join(line_pattern(line.strip()) for line in lines)
+
+
+def compare(command, wanted, printed):
+    """Return what is wrong, nothing if all is right."""
+    shown = [line.strip() for line in printed if line.strip() and line[0] != "#"]
+    if re.fullmatch(r"\[\d+\]", (printed or [""])[-1]):
+        wrong = "failed"
+    elif wanted and not re.fullmatch(pattern_of(wanted), "".join(f"{line}\n" for line in shown)):
+        wrong = "printed something else"
+    else:
+        return []
+    return [f"{wrong}: {command[0]}"] + list(
+        difflib.unified_diff([line.strip() for line in wanted], shown, "page", "printed", "", "", 99, ""))
+
+
+def test_block(block, results):
+    """Return what is wrong, and take the results of the block's commands."""
+    if not block.commands:
+        return ["begins with no prompt, and is not marked as not run"]
+    wrong = []
+    for command, wanted in block.commands:
+        wrong += compare(command, wanted, results.pop(0)) if results else [f"did not run to its end: {command[0]}"]
+    return wrong
+
+
+def main(pages):
+    blocks = {page: read_blocks(page) for page in pages}
+    number, failed, skipped = 0, 0, 0
+    print("KTAP version 1")
+    print(f"1..{sum(map(len, blocks.values()))}", flush=True)
+    for page in pages:
+        results = run_commands([command for block in blocks[page] for command, _ in block.commands])
+        for block in blocks[page]:
+            number += 1
+            name = f"{number} {page}:{block.line}: {block.title}"
+            if block.not_run:
+                skipped += 1
+                print(f"ok {name} # SKIP {block.not_run}", flush=True)
+                continue
+            wrong = test_block(block, results)
+            failed += bool(wrong)
+            for line in wrong:
+                print(f"# {line}")
+            print("not ok" if wrong else "ok", name, flush=True)
+    print(f"# Totals: pass:{number - failed - skipped} fail:{failed} skip:{skipped}")
+    return bool(failed)
+
+
+sys.exit(main(sys.argv[1:]))

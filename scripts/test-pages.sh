@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run the commands in the blocks of the README and of Documentation/*.rst as they are
+# written, and compare what they print with what the page shows:
+#
+#	scripts/test-pages.sh
+#	scripts/test-pages.sh Documentation/guide.rst
+
+set -euo pipefail
+
+SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=lib/common.sh
+. "$SCRIPTS_DIR/lib/common.sh"
+
+# BPF programs belong to the machine, not to a checkout: so does this lock.
+MACHINE_LOCK=/sys/kernel
+
+print_usage()
+{
+	cat <<END
+usage: scripts/test-pages.sh [PAGE...]
+
+Runs the commands in the blocks of each PAGE (default: README and
+Documentation/*.rst) and compares what they print with the page. Needs root, and
+what scripts/run-selftests.sh v6.16 has built.
+
+A page is run from top to bottom, in one shell, which begins in the checkout. What
+it writes to the checkout, to /tmp, /usr/local, \$HOME and /sys/fs/bpf is gone at its
+end.
+
+A block of a page is a literal block in .rst, and lines that begin with a tab in the
+README. Its commands begin with "# " or "\$ ". A command goes on in the lines after it
+that begin with ">", after a "\\" at its end, or up to the END of <<'END'. What
+follows it is its output:
+
+  ...               any lines, or any text within a line
+  12.34             any number, but for values: in key=12 or key = "12" it counts
+  c0b1a85fb75dc74b  any tag of a program; the same tag twice is the same
+  2026-11-21T02:45:58Z  any time
+
+The number of blanks doesn't count, nor do empty lines and lines of the output that
+begin with "#". If the page shows no output, any output is right. A command that fails
+is wrong.
+
+A block that is not run has a comment before it, before the sentence that
+introduces it:
+
+  .. not run: REASON
+
+In the README it is listed in scripts/lib/readme-not-run, by its first line, unless all its
+lines are those of a table: two columns with tabs between. Any other block that
+doesn't begin with a command has failed.
+
+Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
+END
+}
+
+check_machine()
+{
+	((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
+	/usr/bin/python3 -c 'import cram, docutils' 2> /dev/null ||
+		die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
+}
+
+# The programs of the tests are the last that is built.
+check_built()
+{
+	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
+		die "no perf and no tests of v6.16 were built" "run scripts/run-selftests.sh v6.16 first"
+}
+
+check_pages()
+{
+	local page
+
+	for page; do
+		[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
+	done
+}
+
+take_machine_lock()
+{
+	exec {MACHINE_FD}<"$MACHINE_LOCK"
+	flock --nonblock "$MACHINE_FD" && return
+	msg "# waiting: other tests run on this machine"
+	run_waiting flock "$MACHINE_FD"
+}
+
+# The machine's lock is held until the last command of a page has ended.
+run_pages()
+{
+	local status=0
+
+	export PBM_CACHE=$CACHE_DIR
+	set -m
+	/usr/bin/python3 scripts/lib/pages.py "${PAGES[@]}" < /dev/null &
+	STEP_PIDS=("$!")
+	set +m
+	wait "${STEP_PIDS[0]}" || status=$?
+	STEP_PIDS=()
+	((status != 1)) || end_failed
+	return "$status"
+}
+
+case ${1:-} in
+-h|--help)
+	print_usage
+	exit 0 ;;
+-*)
+	die_usage "$1: no such option" ;;
+esac
+if (($# == 0)); then
+	check_built
+	set -- "$REPO_DIR/README" "$REPO_DIR"/Documentation/*.rst
+fi
+check_pages "$@"
+check_machine
+mapfile -t PAGES < <(realpath --relative-to="$REPO_DIR" -- "$@")
+cd -- "$REPO_DIR"
+take_machine_lock
+run_pages
