@@ -241,7 +241,7 @@ log_to "$OUT_DIR/apply-and-build.log"
 packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
 cross__prepare
 series__check_changes
-source__choose "$BASE_DIR"
+source__find_or_fetch "$BASE_DIR"
 series__check_standin "$SOURCE_VERSION"
 print_inputs
 prepare_base

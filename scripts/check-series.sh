@@ -26,14 +26,14 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/build.sh
 . "$SCRIPTS_DIR/lib/build.sh"
 
-# What a subject line, with "[PATCH 00/00] ", may have of a line of 80 characters
+# A subject line and "[PATCH 00/00] " fit into one line of a mail.
 MAX_SUBJECT=75
-# Given by people, to the mails: make-submission.sh adds the submitter's.
+# TRAILERS are given by people to the mails; make-submission.sh adds the submitter's.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
-# name and arguments of make for each build
+# BUILDS has the name and make's arguments of each build.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
-# for the last of them
+# BUILDS_PACKAGES are for the last of them.
 BUILDS_PACKAGES=(libbpf-dev)
 
 print_usage()
@@ -95,14 +95,14 @@ resolve_paths()
 	[[ -f $SERIES/series ]] || die "$SERIES/series is not there" "name a tag that has patches"
 }
 
-# The columns of the table after the patch
+# CELL_NAMES are the columns of the table after the patch.
 choose_columns()
 {
 	CELL_NAMES=(header applies checkpatch)
 	[[ $OPT_FAST = yes ]] || CELL_NAMES+=("${BUILDS[@]%% *}" test)
 }
 
-# What the column of the patch shall show, and why
+# defect WHERE WHAT: print it and count it.
 defect()
 {
 	printf 'FAILED  %s: %s\n' "$1" "$2"
@@ -128,7 +128,7 @@ check_entries()
 		<(find "$SERIES" -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort))
 }
 
-# A tree without patches; what it was before is of no use.
+# The tree starts without patches; what an earlier run left is of no use.
 prepare_tree()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
@@ -192,10 +192,9 @@ check_modes()
 		NR == first && /^\+#!/ { print file }' "$SERIES/$PATCH")
 }
 
-# checkpatch takes a file that git tracks for source: hence the copy. It leaves a file
-# in the directory.
-# There is no history of the kernel here, in which it could look for commits. Trailers
-# come with the mails.
+# checkpatch takes a file that git tracks for source, so it gets a copy. It leaves a
+# file in its directory. It cannot look for commits, as there is no history of the
+# kernel here. Trailers come with the mails.
 check_checkpatch()
 {
 	local copy=$OUT_DIR/checkpatch.patch type types status=0
@@ -234,23 +233,25 @@ check_build()
 	return 1
 }
 
-# From the patch on that adds it
+# perf finds its shell tests below the directory that it runs in.
+run_perf_test()
+{
+	(cd -- "$TREE_DIR/tools/perf" && "$OUT_DIR/build-default/perf" test "$@" 2>&1)
+}
+
+# perf test has bpf-metadata from the patch on that adds it.
 check_perf_test()
 {
-	local perf=$OUT_DIR/build-default/perf
-
 	CELLS[test]=-
-	cd -- "$TREE_DIR/tools/perf"
-	# Not through a pipe, which grep -q may close on perf
-	if [[ $("$perf" test list 2>&1) = *bpf-metadata* ]]; then
+	# A pipe to grep -q may be closed before perf has written all.
+	if [[ $(run_perf_test list) = *bpf-metadata* ]]; then
 		CELLS[test]=ok
-		if ! "$perf" test bpf-metadata >"$OUT_DIR/test.log" 2>&1 || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
+		if ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
 			bad test "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
 		elif ! grep -q ': Ok$' "$OUT_DIR/test.log"; then
 			bad test "perf test bpf-metadata runs nothing"
 		fi
 	fi
-	cd -- "$REPO_DIR"
 }
 
 check_builds()
@@ -264,7 +265,7 @@ check_builds()
 	check_perf_test
 }
 
-# What follows a patch that doesn't apply says nothing.
+# Later patches are not applied after one that doesn't apply: they would say nothing.
 check_patch()
 {
 	local cell

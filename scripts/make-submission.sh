@@ -22,7 +22,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 # shellcheck source=lib/series.sh
 . "$SCRIPTS_DIR/lib/series.sh"
 
-# The mails, get_maintainer.pl
+# MAIL_PACKAGES make and try the mails, and run get_maintainer.pl.
 MAIL_PACKAGES=(git perl quilt diffstat)
 
 print_usage()
@@ -134,7 +134,7 @@ prepare_tree()
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to make mails with" "see above"
 }
 
-# In $1. Not the user's configuration: hooks, signatures, other formats.
+# run_git_in DIR COMMAND...: git ignores the user's hooks, signatures and formats.
 run_git_in()
 {
 	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
@@ -146,7 +146,7 @@ run_git()
 	run_git_in "$REPO" "$@"
 }
 
-# Only what the patches are about; a commit of the whole kernel takes minutes.
+# The base has only what the patches are about; a commit of the whole kernel takes minutes.
 make_base_commit()
 {
 	rm -rf -- "$REPO"
@@ -164,7 +164,7 @@ import_patches()
 	run_git quiltimport --author "$NAME <$EMAIL>" --patches "$SERIES_DIR" --series "$OUT_DIR/series.chosen"
 }
 
-# The description of the branch: subject and text of the cover letter
+# git takes subject and text of the cover letter from the description of the branch.
 format_mails()
 {
 	local options=(--cover-letter --cover-from-description=subject --signoff --numbered --thread=shallow)
@@ -175,7 +175,7 @@ format_mails()
 	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base.."$OPT_TO"
 }
 
-# Of git's own --base it knows only commits that are in the tree.
+# git's own --base takes only commits that are in the repository.
 add_base_commit()
 {
 	local letter
@@ -185,7 +185,7 @@ add_base_commit()
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
 }
 
-# What git am makes of mails in $TREE, as the submitter
+# git am applies the mails in $TREE, as the submitter.
 apply_mails()
 {
 	run_git_in "$TREE" checkout -q --detach base &&
@@ -209,7 +209,7 @@ check_mails()
 		compare_with_quilt
 }
 
-# With headers of one line, as git send-email sends them: b4 0.12 fails on others.
+# Headers are of one line, as git send-email sends them: b4 0.12 fails on others.
 print_mbox()
 {
 	awk '/^From [0-9a-f]+ Mon Sep 17 / { header = 1 }
@@ -219,7 +219,7 @@ print_mbox()
 		END { print "" }' "$MAILS.part"/*.patch
 }
 
-# As a maintainer takes a series from the list: all of it has to be there, in order.
+# b4 takes the series as a maintainer does from the list: all of it has to be there, in order.
 check_with_b4()
 {
 	local dir=$OUT_DIR/b4
@@ -233,14 +233,14 @@ check_with_b4()
 		compare_with_quilt
 }
 
-# Those of the mails' files; a mirror has only what perf needs of the tree.
+# --no-tree: a mirror has only what perf needs of the tree.
 maintainers()
 {
 	perl scripts/get_maintainer.pl --no-tree --no-git --no-git-fallback --no-rolestats \
 		"$@" "${PATCH_MAILS[@]}" | sort -u
 }
 
-# One argument of git send-email a line
+# Each line is an argument of git send-email.
 write_recipients()
 {
 	(cd -- "$OUT_DIR/base/linux" && maintainers --no-l | sed 's/^/--to=/' &&

@@ -43,7 +43,7 @@ kernel__choose_source()
 	PIN_SOURCES=("${full[@]}")
 	# shellcheck disable=SC2034 # read by source.sh
 	OPT_SOURCE='' OPT_GIT=''
-	source__choose /nonexistent
+	source__find_or_fetch /nonexistent
 }
 
 kernel__key()

@@ -89,7 +89,7 @@ series__load_empty()
 	SERIES_DIR='' SERIES_PATCHES=() SERIES_ID=none
 }
 
-# Once for each file, sorted.
+# Each file is printed once, sorted.
 series__touched()
 {
 	local patch
@@ -99,8 +99,8 @@ series__touched()
 	done | sort -u
 }
 
-# The first message of the last patch that is not about something that works, after
-# the patch, if quilt names it, and the file.
+# The reason is the first message about the last patch that does not tell of success;
+# before it come the patch, if quilt names it, and the file.
 series__print_reason()
 {
 	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }

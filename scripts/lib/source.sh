@@ -4,9 +4,10 @@
 # The kernel source of a pinned tag: find it, fetch it, verify it, unpack it.
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
-#	source__choose BASE	find or fetch the source: what the user named, BASE
-#				if it was unpacked from a pinned source, the cache,
-#				the mirror, kernel.org, the Debian pool
+#	source__find_or_fetch BASE
+#				the source that the user named, BASE if it was unpacked
+#				from a pinned source, the cache, the mirror, or,
+#				fetched into the cache, kernel.org, the Debian pool
 #	source__unpack BASE	unpack it into BASE/tree, complete or not at all
 #	source__makefile_version FILE	the version that a top Makefile names
 #
@@ -25,7 +26,7 @@
 # except what the user names: there the commit (--git) or the version in the
 # top Makefile (--source) is compared.
 
-# Not needed by perf nor by its tests, and nine tenths of the tree.
+# SOURCE_EXCLUDES are needed neither by perf nor by its tests, and nine tenths of the tree.
 SOURCE_EXCLUDES=(
 	--anchored --wildcards --no-wildcards-match-slash
 	'--exclude=*/drivers/*' '--exclude=*/sound' '--exclude=*/fs/*'
@@ -57,7 +58,7 @@ source__sha256()
 
 # --- what the user names ------------------------------------------------------
 
-# A version that the pin knows: the tag's own, or that of a stand-in.
+# The pin knows the tag's own version and those of stand-ins.
 source__check_version()
 {
 	local version=$1 what=$2 entry
@@ -244,7 +245,7 @@ source__pool_uris()
 	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
 }
 
-# Sets POOL_URIS, in apt's order.  A fresh machine may have no lists yet.
+# POOL_URIS is set in apt's order.  A fresh machine may have no lists yet.
 source__load_pool_uris()
 {
 	POOL_URIS=()
@@ -258,7 +259,7 @@ source__load_pool_uris()
 		FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
 }
 
-# apt's own downloader: it knows the proxies and credentials of this machine.
+# apt's own downloader knows the proxies and credentials of this machine.
 source__download_pool()
 {
 	local uri=$1 file=$2 part=$3
@@ -341,7 +342,7 @@ source__remove_parts()
 	done
 }
 
-source__fetch()
+source__fetch_into_cache()
 {
 	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory of yours"
 	take_lock "$CACHE_DIR/.lock" "the cache $CACHE_DIR"
@@ -354,7 +355,7 @@ source__fetch()
 	release_lock
 }
 
-source__choose()
+source__find_or_fetch()
 {
 	local base=$1
 
@@ -362,7 +363,7 @@ source__choose()
 	if [[ -n $OPT_GIT$OPT_SOURCE ]]; then
 		source__use_named
 	else
-		source__use_base "$base" || source__use_cache || source__use_mirror || source__fetch
+		source__use_base "$base" || source__use_cache || source__use_mirror || source__fetch_into_cache
 	fi
 }
 

@@ -4,7 +4,8 @@
 # The patched tree of an output directory: create it, bring it to another state
 # of the series, and never lose somebody's edits.
 #
-# Usage (after lib/common.sh, lib/series.sh, series__load, source__choose):
+# Usage (after lib/common.sh, lib/series.sh, series__load,
+# source__find_or_fetch):
 #	tree__is_current	the tree is what the last run left, of the same source
 #				and the same series
 #	tree__check_edits	die if the tree holds edits that are in no patch
@@ -45,7 +46,7 @@ tree__manifest()
 	(cd "$1" && find . -path ./.pc -prune -o \( -type f -o -type l \) -printf '%P\t%s\t%T@\n' | sort)
 }
 
-# Files that were changed, removed or added since the manifest was written.
+# Print the files that were changed, removed or added since the manifest was written.
 tree__changed_files()
 {
 	comm -3 "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR") | sed 's/^\t//' | cut -f 1 | sort -u
@@ -58,7 +59,7 @@ tree__is_current()
 	cmp -s "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR")
 }
 
-# Same content, or missing on both sides.
+# Two files are the same if their content is, or if both are missing.
 tree__same()
 {
 	if [[ -e $1 || -L $1 ]]; then
@@ -68,7 +69,7 @@ tree__same()
 	fi
 }
 
-# The path of a file as the series of a scratch directory yields it
+# Print the path of a file as the series of a scratch directory yields it.
 tree__path_in()
 {
 	local dir=$1 file=$2
@@ -93,13 +94,13 @@ tree__is_edited()
 	done
 }
 
-# What quilt, patch, editors and tree__put_file leave beside a file
+# Leftovers are what quilt, patch, editors and tree__put_file leave beside a file.
 tree__is_leftover()
 {
 	[[ $1 =~ (\.orig|\.rej|\.swp|\.part|~)$ ]]
 }
 
-# How many patches the last run applied that are not applied now
+# Print how many patches the last run applied that are not applied now.
 tree__count_popped()
 {
 	local wanted applied=0
@@ -168,7 +169,7 @@ tree__die_push()
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
 }
 
-# As "PATCH: FILE: WHAT"
+# Print "PATCH: FILE: WHAT" for each hunk that is not at its line.
 tree__list_offsets()
 {
 	awk '/^Applying patch / { patch = $3; sub(/.*\//, "", patch) }
@@ -267,8 +268,8 @@ tree__note_touched()
 		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
 }
 
-# quilt's own notes, so that push, pop and refresh work in the tree. Their path of
-# the patches is one from the tree: of a checkout that was copied, it is the copy's.
+# quilt's own notes make push, pop and refresh work in the tree. Their path of the
+# patches starts from the tree, so a copied checkout uses the patches of the copy.
 tree__put_quilt()
 {
 	rm -rf -- "$TREE_DIR/.pc" || return

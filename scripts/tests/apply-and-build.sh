@@ -15,7 +15,7 @@ build()
 	expect "$1" apply-and-build "${@:2}"
 }
 
-# Nothing half-done: no .part anywhere, no tree and no perf that look done.
+# Nothing half-done is left: no .part anywhere, no tree and no perf that look done.
 left_nothing()
 {
 	local parts
@@ -48,7 +48,7 @@ start_hanging()
 	done
 }
 
-# All of the script, also the step that has a process group of its own.
+# The whole script is killed, also the step that has a process group of its own.
 kill_hanging()
 {
 	kill -9 -- "-$HANGING"
@@ -394,7 +394,7 @@ test_popped_patch_is_refused()
 	build 0 v0.1
 }
 
-# quilt doesn't know it: nobody has to lose it for that.
+# A new file that quilt doesn't know is not lost.
 test_new_file_is_an_edit()
 {
 	build 0 v0.1
@@ -479,7 +479,7 @@ test_kill_in_update_is_repaired()
 	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
 }
 
-# Of two files, a.c is new and b.c as it was.
+# The killed update has put a.c, and not b.c.
 kill_in_update()
 {
 	write_patch 0001-a.patch a.c 4 'a four'

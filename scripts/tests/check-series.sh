@@ -11,7 +11,7 @@ check()
 	expect "$1" check-series "${@:2}" v0.1
 }
 
-# row_is PATCH REGEX: that line of the table
+# row_is PATCH REGEX: the patch's line of the table is such
 row_is()
 {
 	grep -q -x -E -e "$1 +$2" <<< "$PRINTED"
@@ -98,7 +98,7 @@ write_script_patch()
 
 SCRIPT_MODE=$'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
 
-# As quilt refresh leaves it without scripts/quiltrc
+# quilt refresh leaves such a patch without scripts/quiltrc.
 test_series_with_a_script_that_lost_its_mode()
 {
 	write_good_series
@@ -178,7 +178,7 @@ test_series_with_a_patch_that_does_not_build()
 	printed "libbpf-dev"
 }
 
-# The test is there from the second patch on.
+# perf has the test from the second patch on.
 test_series_with_a_patch_that_fails_its_test()
 {
 	write_good_series

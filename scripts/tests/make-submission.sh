@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/fixtures.sh"
 
-# For whom $TMP/t/gitconfig names
+# The mails are from whom $TMP/t/gitconfig names.
 call_make_submission()
 {
 	cd "$TMP/t" && unset GIT_DIR && GIT_CONFIG_GLOBAL=$TMP/t/gitconfig call_script make-submission "$@"
@@ -41,7 +41,7 @@ test_submission_applies()
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
 	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$SUBMISSION/cover-letter"
-	# Nothing of it counts but who it is.
+	# The rest of the user's configuration has no effect.
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
 	submit 0 --version 2 --rfc
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 3 ]] || fail "not three mails"
@@ -64,7 +64,7 @@ test_submission_applies()
 	printed "not the begin of the series"
 }
 
-# As if quilt made other files of the patches
+# A quilt that does nothing makes other files of the patches than git am of the mails.
 test_submission_that_is_not_the_series()
 {
 	write_good_series
