@@ -21,34 +21,19 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-static int print_program(const struct bpf_program *prog)
+static int print_id(int fd, const char *name)
 {
-	struct bpf_prog_info info = {};
+	/* How bpf_prog_info and bpf_map_info begin. */
+	struct { __u32 type, id; } info = {};
 	__u32 len = sizeof(info);
 	int err;
 
-	err = bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len);
+	err = bpf_obj_get_info_by_fd(fd, &info, &len);
 	if (err) {
-		fprintf(stderr, "hold: %s: no program info: %s\n",
-			bpf_program__name(prog), strerror(errno));
+		fprintf(stderr, "hold: %s: no info: %s\n", name, strerror(errno));
 		return err;
 	}
-	printf("%u %s\n", info.id, bpf_program__name(prog));
-	return 0;
-}
-
-static int print_map(const struct bpf_map *map)
-{
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
-	int err;
-
-	err = bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &len);
-	if (err) {
-		fprintf(stderr, "hold: %s: no map info: %s\n", bpf_map__name(map), strerror(errno));
-		return err;
-	}
-	printf("%u %s\n", info.id, bpf_map__name(map));
+	printf("%u %s\n", info.id, name);
 	return 0;
 }
 
@@ -73,7 +58,7 @@ static int create_maps(struct bpf_object *obj)
 		return err;
 	}
 	bpf_object__for_each_map(map, obj) {
-		err = print_map(map);
+		err = print_id(bpf_map__fd(map), bpf_map__name(map));
 		if (err)
 			return err;
 	}
@@ -120,7 +105,7 @@ static int load(const char *path, bool only_maps, int number)
 		return err;
 	}
 	bpf_object__for_each_program(prog, obj) {
-		err = print_program(prog);
+		err = print_id(bpf_program__fd(prog), bpf_program__name(prog));
 		if (err)
 			return err;
 	}
