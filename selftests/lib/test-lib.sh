@@ -31,6 +31,8 @@
 #	open_terminal COMMAND...	run it in a terminal until the test ends
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
+#	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
+#	as_nobody COMMAND...	run it as that user
 #	is_traced ID		is strace attached to this process or thread?
 #	want_no_records FILE	it has samples, and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
@@ -409,6 +411,21 @@ is_traced()
 trace()
 {
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
+}
+
+as_nobody()
+{
+	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
+}
+
+prepare_nobody()
+{
+	chmod 711 "$TMP"
+	mkdir -p "$TMP/nobody"
+	chown 65534:65534 "$TMP/nobody"
+	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
+	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
+		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
 unpatched_perf()

@@ -219,11 +219,6 @@ start_filters()
 	has_sample "$TMP/filtered" task-clock || fail "no sample was recorded"
 }
 
-as_nobody()
-{
-	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
-}
-
 # perf record of an ordinary user; its messages into $TMP/$1, without figures
 record_as_nobody()
 {
@@ -234,16 +229,6 @@ record_as_nobody()
 		"${WORKLOAD[@]}" 2>"$TMP/$name"
 	cat "$TMP/$name"
 	sed -i 's/[0-9][0-9.]*/N/g' "$TMP/$name"
-}
-
-prepare_nobody()
-{
-	chmod 711 "$TMP"
-	mkdir -p "$TMP/nobody"
-	chown 65534:65534 "$TMP/nobody"
-	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
-	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
-		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
 # With the filter an ordinary user's recording says no more than without it, and root's

@@ -127,22 +127,10 @@ record_as_nobody()
 	local name=$1 perf=$2
 
 	shift 2
-	setpriv --reuid 65534 --regid 65534 --clear-groups \
-		env HOME="$TMP/nobody" "$perf" record -N "$@" -o "$TMP/nobody/data" -- \
+	as_nobody "$perf" record -N "$@" -o "$TMP/nobody/data" -- \
 		"${WORKLOAD[@]}" 2>"$TMP/$name.err"
 	cat "$TMP/$name.err"
 	without_figures "$TMP/$name.err" >"$TMP/$name"
-}
-
-prepare_nobody()
-{
-	chmod 711 "$TMP"
-	mkdir -p "$TMP/nobody"
-	chown 65534:65534 "$TMP/nobody"
-	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$PBM_PERF" ||
-		skip "an unprivileged user cannot reach $PBM_PERF"
-	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
-		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
 test_unprivileged_recording_prints_no_new_warning()
@@ -160,7 +148,7 @@ test_unprivileged_recording_prints_what_unpatched_perf_prints()
 {
 	unpatched_perf
 	prepare_nobody
-	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$PBM_UNPATCHED_PERF" ||
+	as_nobody test -x "$PBM_UNPATCHED_PERF" ||
 		skip "an unprivileged user cannot reach $PBM_UNPATCHED_PERF"
 	hold simple
 	record_as_nobody unpatched "$PBM_UNPATCHED_PERF"

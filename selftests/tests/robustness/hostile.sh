@@ -179,12 +179,7 @@ test_names_that_are_not_utf8_are_escaped()
 
 test_nobody_learns_the_metadata_of_others()
 {
-	chmod 711 "$TMP"
-	mkdir -p "$TMP/nobody"
-	chown 65534:65534 "$TMP/nobody"
-	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
-	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
-		skip "perf_event_paranoid is above 2: no recording without privilege"
+	prepare_nobody
 	hold simple
 	if as_nobody "$BPFTOOL" prog show id "${HELD_IDS[0]}" >"$TMP/shown" 2>&1; then
 		fail "bpftool shows it to nobody: $(cat "$TMP/shown")"
@@ -196,11 +191,6 @@ test_nobody_learns_the_metadata_of_others()
 	# As readable as perf.data of unpatched perf: by its owner only.
 	record "$TMP/data"
 	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "others may read perf.data"
-}
-
-as_nobody()
-{
-	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
 }
 
 run_tests
