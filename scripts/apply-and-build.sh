@@ -14,27 +14,16 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
-# shellcheck source=lib/options.sh
 . "$SCRIPTS_DIR/lib/options.sh"
-# shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
-# shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
-# shellcheck source=lib/arch.sh
 . "$SCRIPTS_DIR/lib/arch.sh"
-# shellcheck source=lib/debian.sh
 . "$SCRIPTS_DIR/lib/debian.sh"
-# shellcheck source=lib/cross.sh
 . "$SCRIPTS_DIR/lib/cross.sh"
-# shellcheck source=lib/source.sh
 . "$SCRIPTS_DIR/lib/source.sh"
-# shellcheck source=lib/series.sh
 . "$SCRIPTS_DIR/lib/series.sh"
-# shellcheck source=lib/tree.sh
 . "$SCRIPTS_DIR/lib/tree.sh"
-# shellcheck source=lib/build.sh
 . "$SCRIPTS_DIR/lib/build.sh"
 
 print_usage()

@@ -11,19 +11,12 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
-# shellcheck source=lib/options.sh
 . "$SCRIPTS_DIR/lib/options.sh"
-# shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
-# shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
-# shellcheck source=lib/arch.sh
 . "$SCRIPTS_DIR/lib/arch.sh"
-# shellcheck source=lib/series.sh
 . "$SCRIPTS_DIR/lib/series.sh"
-# shellcheck source=lib/build.sh
 . "$SCRIPTS_DIR/lib/build.sh"
 
 # A subject line and "[PATCH 00/00] " fit into one line of a mail.

@@ -13,15 +13,10 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
-# shellcheck source=lib/options.sh
 . "$SCRIPTS_DIR/lib/options.sh"
-# shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
-# shellcheck source=lib/arch.sh
 . "$SCRIPTS_DIR/lib/arch.sh"
-# shellcheck source=lib/build.sh
 . "$SCRIPTS_DIR/lib/build.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests

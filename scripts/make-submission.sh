@@ -11,15 +11,10 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
-# shellcheck source=lib/options.sh
 . "$SCRIPTS_DIR/lib/options.sh"
-# shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
-# shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
-# shellcheck source=lib/series.sh
 . "$SCRIPTS_DIR/lib/series.sh"
 
 # MAIL_PACKAGES make and try the mails, and run get_maintainer.pl.

@@ -16,31 +16,18 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
-# shellcheck source=lib/options.sh
 . "$SCRIPTS_DIR/lib/options.sh"
-# shellcheck source=lib/pin.sh
 . "$SCRIPTS_DIR/lib/pin.sh"
-# shellcheck source=lib/packages.sh
 . "$SCRIPTS_DIR/lib/packages.sh"
-# shellcheck source=lib/source.sh
 . "$SCRIPTS_DIR/lib/source.sh"
-# shellcheck source=lib/arch.sh
 . "$SCRIPTS_DIR/lib/arch.sh"
-# shellcheck source=lib/debian.sh
 . "$SCRIPTS_DIR/lib/debian.sh"
-# shellcheck source=lib/cross.sh
 . "$SCRIPTS_DIR/lib/cross.sh"
-# shellcheck source=lib/kernel.sh
 . "$SCRIPTS_DIR/lib/kernel.sh"
-# shellcheck source=lib/splats.sh
 . "$SCRIPTS_DIR/lib/splats.sh"
-# shellcheck source=lib/vm.sh
 . "$SCRIPTS_DIR/lib/vm.sh"
-# shellcheck source=lib/guests.sh
 . "$SCRIPTS_DIR/lib/guests.sh"
-# shellcheck source=lib/report.sh
 . "$SCRIPTS_DIR/lib/report.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests

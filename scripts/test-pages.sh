@@ -10,7 +10,6 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-# shellcheck source=lib/common.sh
 . "$SCRIPTS_DIR/lib/common.sh"
 
 # BPF programs belong to the machine, not to a checkout: so does this lock.

@@ -208,10 +208,10 @@ tree__create()
 	on_exit rm -rf -- "$TREE_DIR.part"
 	run_logged "copy the tree" cp -a --reflink=auto -- "$BASE_DIR/tree" "$TREE_DIR.part" ||
 		tree__die_write
-	mkdir -- "$STATE_DIR/patched" &&
+	{ mkdir -- "$STATE_DIR/patched" &&
 		: > "$STATE_DIR/patched/.touched" &&
 		tree__write_manifest "$TREE_DIR.part" &&
-		mv -- "$TREE_DIR.part" "$TREE_DIR" || tree__die_write
+		mv -- "$TREE_DIR.part" "$TREE_DIR"; } || tree__die_write
 }
 
 tree__write_manifest()
@@ -291,9 +291,9 @@ tree__update()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
 	[[ -d $TREE_DIR ]] || tree__create
-	tree__note_touched &&
+	{ tree__note_touched &&
 		rm -rf -- "$STATE_DIR/putting" &&
-		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting" || tree__die_write
+		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting"; } || tree__die_write
 	tree__put_files
 	tree__put_quilt || tree__die_write
 	tree__write_stamp || tree__die_write
