@@ -261,6 +261,8 @@ check_messages()
 abandon_recording()
 {
 	[[ -n ${PERF_PID:-} ]] || return 0
+	# strace ignores the signal, and ends when perf does.
+	pkill -P "$PERF_PID" || :
 	kill "$PERF_PID" 2>/dev/null || :
 	wait "$PERF_PID" || :
 	PERF_PID=

@@ -157,7 +157,7 @@ test_a_program_that_loads_is_looked_up_five_times()
 	# The second one is looked up after a look at those that are young.
 	for _ in 1 2; do
 		before=$(lookups_by_id)
-		"$OUTPUT/hold" simple.bpf.o </dev/null >"$TMP/loaded"
+		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"
 		await "a program that loads later" are_more_looked_up "$before"
 	done
 	stop_recording
