@@ -42,8 +42,8 @@ The number of blanks doesn't count, nor do empty lines and lines of the output t
 begin with "#". If the page shows no output, any output is right. A command that fails
 is wrong.
 
-A block that is not run has a comment before it, before the sentence that
-introduces it:
+A block that is not run has a comment before it in its section, before the
+sentence that introduces it:
 
   .. not run: REASON
 

@@ -66,10 +66,13 @@ class Block:
 
 
 def rst_blocks(text):
+    """A mark is for the next block of its section."""
     document = docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
     not_run = None
     for node in document.findall():
-        if isinstance(node, docutils.nodes.comment) and node.astext().startswith("not run: "):
+        if isinstance(node, docutils.nodes.section):
+            not_run = None
+        elif isinstance(node, docutils.nodes.comment) and node.astext().startswith("not run: "):
             not_run = " ".join(node.astext().split()[2:])
         elif isinstance(node, docutils.nodes.literal_block):
             yield Block(node.line, node.astext(), not_run)

@@ -173,4 +173,24 @@ test_wrong_calls_are_refused()
 	refuses test-pages "$TMP/t/no-such-page.rst"
 }
 
+test_a_mark_ends_with_its_section()
+{
+	expect_page 1 <<-'END'
+		First
+		=====
+
+		.. not run: the block is gone
+
+		Text
+
+		Second
+		======
+
+		A command::
+
+		  # false
+	END
+	printed "failed: false"
+}
+
 run_tests
