@@ -251,7 +251,7 @@ test_sample_filter_of_root_and_of_a_user()
 	check_version "$(cat "$TMP/functions")"
 
 	record_as_nobody dropped --filter 'ip < 1'
-	"$PBM_PERF" evlist -i "$TMP/nobody/data" >"$TMP/events"
+	"$PBM_PERF" evlist -f -i "$TMP/nobody/data" >"$TMP/events"
 	grep -q task-clock "$TMP/events" || fail "there is no event in the file"
 	! has_sample "$TMP/nobody/data" . || fail "the filter does not filter"
 }
