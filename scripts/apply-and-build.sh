@@ -45,8 +45,7 @@ Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
   --out DIR         receives linux/, build/ and perf (default: out/TAG, with
                     -ARCH for another one than this machine's, with -sanitize
-                    for --sanitize or -sanitize-thread, and with -unpatched for --no-patches on a
-                    tag with patches)
+                    for --sanitize or -sanitize-thread, and with -unpatched for --no-patches)
   --sanitize[=KIND] build with clang and, as KIND, 'address' (the default):
                     AddressSanitizer, UndefinedBehaviorSanitizer and what
                     libFuzzer needs, two times as slow as without; or
@@ -68,8 +67,9 @@ Environment:
   PBM_CACHE         downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
                     ~/.cache/perf-bpf-metadata)
   PBM_MIRROR        default of --mirror
-  PBM_PATCHES       directory with the series (default: patches/TAG)
-  PBM_PINS          directory with the pins (default: scripts/pins)
+  PBM_PATCHES       directory with the series, TAG/series, and with the patches that
+                    they name (default: patches)
+  PBM_PINS          the table of tags, sources and checksums (default: scripts/pins)
 
 The last two lines printed are the path of the perf and its version.
 Exit status: 0 done, 2 could not run.
@@ -112,12 +112,10 @@ check_options()
 
 load_series()
 {
-	local dir=${PBM_PATCHES:-$REPO_DIR/patches/$TAG}
-
 	if [[ $OPT_PATCHES = no ]]; then
 		series__load_empty
 	else
-		series__load "$dir"
+		series__load "$TAG"
 	fi
 }
 
@@ -125,7 +123,7 @@ resolve_paths()
 {
 	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
 
-	[[ $OPT_PATCHES = yes || ! -d $REPO_DIR/patches/$TAG ]] || out+=-unpatched
+	[[ $OPT_PATCHES = yes ]] || out+=-unpatched
 	[[ $OPT_SANITIZE = no ]] || out+=-sanitize
 	[[ $OPT_SANITIZE != thread ]] || out+=-thread
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
@@ -169,7 +167,7 @@ print_inputs()
 	msg "source    $SOURCE_FROM"
 	msg "version   $version"
 	msg "checksum  $SOURCE_ID"
-	msg "patches   ${SERIES_DIR:-none}${SERIES_DIR:+ (${#SERIES_PATCHES[@]})}"
+	msg "patches   ${SERIES_FILE:-none}${SERIES_FILE:+ (${#SERIES_PATCHES[@]})}"
 	msg "output    $OUT_DIR"
 	msg "cache     $CACHE_DIR"
 	msg "jobs      $JOBS"

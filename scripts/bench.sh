@@ -6,7 +6,7 @@
 # on a machine that has nothing else to do:
 #
 #	scripts/bench.sh v6.16
-#	scripts/bench.sh --peer out/v6.18.15/perf v6.16
+#	scripts/bench.sh --peer out/v6.18.15-unpatched/perf v6.16
 #	scripts/bench.sh --quick v6.16
 #
 # Builds what is missing, loads BPF programs and removes them. What is measured,
@@ -22,8 +22,8 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/packages.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
-PEER_TAG=v6.18.15
 ALL_CASES=own,shared,distinct,reading,delay,keys,functions
+PEER_TAG=$(pin__of_state LTS | tail -n 1)
 BENCH_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
@@ -45,7 +45,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 
 What:
   --peer PERF       compare with this perf, too; may be given several times
-                    (default: out/$PEER_TAG/perf, if it was built)
+                    (default: out/$PEER_TAG-unpatched/perf, if it was built)
   --cases LIST      some of $ALL_CASES
                     (default: all)
   --programs LIST   numbers of loaded programs (default: 0,100,1000,3000)
@@ -103,8 +103,8 @@ check_peers()
 {
 	local i
 
-	if ((${#PEERS[@]} == 0)) && [[ -x $REPO_DIR/out/$PEER_TAG/perf ]]; then
-		PEERS=("$REPO_DIR/out/$PEER_TAG/perf")
+	if ((${#PEERS[@]} == 0)) && [[ -x $REPO_DIR/out/$PEER_TAG-unpatched/perf ]]; then
+		PEERS=("$REPO_DIR/out/$PEER_TAG-unpatched/perf")
 	fi
 	for i in "${!PEERS[@]}"; do
 		[[ -f ${PEERS[i]} && -x ${PEERS[i]} ]] ||

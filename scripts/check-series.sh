@@ -36,8 +36,10 @@ usage: scripts/check-series.sh [options] TAG
 
 Checks the patches of patches/TAG/series, in order: that each is there, is listed
 once, and none is left out; has a subject, a changelog and no trailers; applies
-without fuzz and without offset; is accepted by checkpatch.pl --strict, but for
-what submission/TAG/checkpatch explains; builds; passes perf test bpf-metadata.
+without fuzz, and without offset if it is in patches/TAG; is accepted by
+checkpatch.pl --strict, but for what submission/checkpatch explains; builds; passes
+perf test bpf-metadata. Each patch of the pinned tag has to be in the series, or in a
+line there that says why it is not needed.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
@@ -48,12 +50,13 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-submission/TAG/checkpatch has a line for each finding that stays:
+submission/checkpatch has a line for each finding that stays, of the patch of that
+name on whatever tag:
   PATCH TYPE REASON...
 
 Prints what is wrong, and a table with a line for each patch.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
-PBM_SUBMISSION, the directory with checkpatch (default: submission/TAG)
+PBM_SUBMISSION, the directory with checkpatch (default: submission)
 Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
 END
 }
@@ -80,12 +83,12 @@ check_options()
 resolve_paths()
 {
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-series}")
-	SERIES=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}")
-	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission/$TAG}/checkpatch
+	SERIES_FILE=$SERIES_DIR/$TAG/series
+	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission}/checkpatch
 	TREE_DIR=$OUT_DIR/tree
 	TABLE=$OUT_DIR/table
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
-	[[ -f $SERIES/series ]] || die "$SERIES/series is not there" "name a tag that has patches"
+	[[ -f $SERIES_FILE ]] || die "$SERIES_FILE is not there" "name a tag that has patches"
 }
 
 # CELL_NAMES are the columns of the table after the patch.
@@ -108,17 +111,19 @@ check_entries()
 {
 	local entry
 
-	mapfile -t ENTRIES < <(series__entries "$SERIES/series")
+	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE")
 	((${#ENTRIES[@]})) || defect series "it is empty"
 	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
-		die "--from $OPT_FROM: not in $SERIES/series" "name a patch as it does"
+		die "--from $OPT_FROM: not in $SERIES_FILE" "name a patch as it does"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
 	done
 	while read -r entry; do
 		defect "$entry" "not in the series"
-	done < <(comm -13 <(printf '%s\n' "${ENTRIES[@]}" | sort) \
-		<(find "$SERIES" -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort))
+	done < <(series__print_unlisted "$TAG")
+	while read -r entry; do
+		defect "$entry" "neither in the series nor said to be not needed"
+	done < <(series__compare "$(pin__of_state pinned)" "$TAG" | sed -n 's/\tmissing$//p')
 }
 
 # The tree starts without patches; what an earlier run left is of no use.
@@ -135,7 +140,7 @@ prepare_tree()
 
 changelog()
 {
-	sed -n '1,/^---$/p' "$SERIES/$PATCH"
+	sed -n '1,/^---$/p' "$SERIES_DIR/$PATCH"
 }
 
 check_header()
@@ -149,7 +154,7 @@ check_header()
 	changelog | grep -q -x -e '---' || bad header "no line '---' after the changelog"
 	(($(changelog | sed '/^Subject: /d; /^---$/d; /^$/d' | wc -l) >= 2)) || bad header "no changelog"
 	! changelog | grep -q -E -e "^$TRAILERS" || bad header "a trailer that somebody gave: $(changelog | grep -m 1 -E -e "^$TRAILERS")"
-	grep -q -x -F -e "$(diffstat -p1 "$SERIES/$PATCH" | tail -n 1)" "$SERIES/$PATCH" ||
+	grep -q -x -F -e "$(diffstat -p1 "$SERIES_DIR/$PATCH" | tail -n 1)" "$SERIES_DIR/$PATCH" ||
 		bad header "no diffstat, or that of another patch; quilt refresh --diffstat it"
 }
 
@@ -163,11 +168,12 @@ bad()
 check_applies()
 {
 	CELLS[applies]=ok
-	if ! (cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch) <"$SERIES/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
+	if ! (cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch) <"$SERIES_DIR/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
 		bad applies "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
-	! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
+	# One of another tag has the numbers of lines there.
+	[[ $PATCH != "$TAG/"* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
@@ -182,7 +188,7 @@ check_modes()
 			bad applies "$file is not executable: in the tree, chmod +x it, and QUILTRC=$SCRIPTS_DIR/quiltrc quilt refresh"
 	done < <(awk '/^\+\+\+ b\// { file = substr($2, 3) }
 		/^@@ -0,0 / { first = NR + 1 }
-		NR == first && /^\+#!/ { print file }' "$SERIES/$PATCH")
+		NR == first && /^\+#!/ { print file }' "$SERIES_DIR/$PATCH")
 }
 
 # checkpatch takes a file that git tracks for source, so it gets a copy. It leaves a
@@ -193,7 +199,7 @@ check_checkpatch()
 	local copy=$OUT_DIR/checkpatch.patch type types status=0
 
 	CELLS[checkpatch]=ok
-	cp -- "$SERIES/$PATCH" "$copy"
+	cp -- "$SERIES_DIR/$PATCH" "$copy"
 	(cd -- "$OUT_DIR" && perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
 		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID "$copy" </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
 	mapfile -t types < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
@@ -201,7 +207,7 @@ check_checkpatch()
 	((status == 0 || (status == 1 && ${#types[@]}))) ||
 		bad checkpatch "checkpatch.pl did not run: $(head -n 1 "$OUT_DIR/checkpatch.log")"
 	for type in "${types[@]}"; do
-		if [[ -f $EXPLAINED ]] && grep -q -E -e "^${PATCH}[[:space:]]+${type}[[:space:]]" "$EXPLAINED"; then
+		if [[ -f $EXPLAINED ]] && grep -q -E -e "^${PATCH##*/}[[:space:]]+${type}[[:space:]]" "$EXPLAINED"; then
 			CELLS[checkpatch]=explained
 		else
 			bad checkpatch "checkpatch: $(grep -m 1 -e "$type" "$OUT_DIR/checkpatch.log" | cut -d : -f 2-)"
@@ -266,7 +272,7 @@ check_patch()
 	for cell in "${CELL_NAMES[@]}"; do
 		CELLS[$cell]=-
 	done
-	if [[ ! -f $SERIES/$PATCH ]]; then
+	if [[ ! -f $SERIES_DIR/$PATCH ]]; then
 		defect "$PATCH" "listed, but not there"
 		return
 	fi

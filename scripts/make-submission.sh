@@ -25,16 +25,16 @@ print_usage()
 	cat <<END
 usage: scripts/make-submission.sh [options] TAG
 
-Makes mails of patches/TAG/series, from and signed off by you, as git config
-user.name and user.email say, with submission/TAG/cover-letter as the first.
+Makes mails of the patches in patches/TAG/series, from and signed off by you, as
+git config user.name and user.email say, with submission/TAG/cover-letter as the first.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --version N       of the series (default: 1); from 2 on the cover letter must say
                     what changed, under "Changes in vN:"
   --rfc             a request for comments
   --to SET          perf: all patches (default)
-                    stable-fixes: those that mend perf and stand alone, the first
-                    ones of the series, as submission/TAG/stable-fixes lists them
+                    stable-fixes: those that mend perf and stand alone, which are
+                    before the line "# end of stable-fixes" of the series
   --out DIR         receives mails/ and recipients (default: out/TAG-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
@@ -47,7 +47,7 @@ do, the first of them with --dry-run.
 Exit status: 0 done, 1 the series is refused, or the mails are not what the
 patches are, 2 could not run.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
-PBM_SUBMISSION, the directory with the cover letters (default: submission/TAG)
+PBM_SUBMISSION, the directory with TAG/cover-letter (default: submission)
 END
 }
 
@@ -68,8 +68,8 @@ check_options()
 	[[ $OPT_VERSION =~ ^[1-9][0-9]*$ ]] || die_usage "--version $OPT_VERSION: not a number from 1 up"
 	[[ $OPT_TO =~ ^(perf|stable-fixes)$ ]] || die_usage "--to $OPT_TO: not perf or stable-fixes"
 	pin__load "$TAG"
-	series__load "${PBM_PATCHES:-$REPO_DIR/patches/$TAG}"
-	TEXT_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission/$TAG}
+	series__load "$TAG"
+	TEXT_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
 }
 
 # Whoever sends patches answers for them.
@@ -86,11 +86,9 @@ choose_patches()
 {
 	CHOSEN=("${SERIES_PATCHES[@]}")
 	[[ $OPT_TO = stable-fixes ]] || return 0
-	[[ -f $TEXT_DIR/stable-fixes ]] ||
-		die "$TEXT_DIR/stable-fixes is not there" "list the patches that stand alone in it"
-	mapfile -t CHOSEN < <(series__entries "$TEXT_DIR/stable-fixes")
-	[[ "${SERIES_PATCHES[*]:0:${#CHOSEN[@]}}" = "${CHOSEN[*]}" ]] ||
-		die "$TEXT_DIR/stable-fixes is not the begin of the series" "move these patches to the front"
+	grep -q -x '# end of stable-fixes' "$SERIES_FILE" ||
+		die "$SERIES_FILE does not say where they end" "add '# end of stable-fixes' after the last of them"
+	mapfile -t CHOSEN < <(series__entries <(sed '/^# end of stable-fixes$/q' "$SERIES_FILE"))
 }
 
 check_cover_letter()
@@ -175,6 +173,7 @@ add_base_commit()
 {
 	local letter
 
+	[[ -n $PIN_COMMIT ]] || return 0
 	letter=$(find "$MAILS.part" -name '*0000-cover-letter.patch')
 	sed -i "s/^-- \$/base-commit: $PIN_COMMIT\\n&/" "$letter"
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
@@ -199,8 +198,8 @@ check_mails()
 	rm -rf -- "$TREE" "$OUT_DIR/quilt"
 	cp -a -- "$REPO" "$TREE" && apply_mails "${PATCH_MAILS[@]}" || return 1
 	mkdir -- "$OUT_DIR/quilt" && cp -a -- "$OUT_DIR/base/linux/tools" "$OUT_DIR/quilt" &&
-		(cd -- "$OUT_DIR/quilt" && QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$OUT_DIR/series.chosen \
-			quilt --quiltrc - push -q -a --fuzz=0 && rm -rf .pc) &&
+		(cd -- "$OUT_DIR/quilt" && SERIES_FILE=$OUT_DIR/series.chosen &&
+			series__quilt push -q -a --fuzz=0 && rm -rf .pc) &&
 		compare_with_quilt
 }
 

@@ -664,8 +664,10 @@ def parse_options(args):
     if len(rest) != 1:
         raise Failed(f"one TAG is needed, {len(rest)} given", "see --help")
     tag = rest[0]
-    if not re.fullmatch(r"v[0-9A-Za-z.-]+", tag) or not os.path.isfile(os.path.join(SCRIPTS, "pins", tag)):
-        raise Failed(f"unknown tag '{tag}'", f"use one of: {' '.join(sorted(os.listdir(os.path.join(SCRIPTS, 'pins'))))}")
+    with open(os.path.join(SCRIPTS, "pins"), encoding="utf-8") as table:
+        tags = re.findall(r"^tag\s+(\S+)", table.read(), re.M)
+    if tag not in tags:
+        raise Failed(f"unknown tag '{tag}'", f"use one of: {' '.join(tags)}")
     for name, default in (("seed", "1"), ("count", "80"), ("jobs", str(os.cpu_count()))):
         text = given.get(name, default)
         if not re.fullmatch(r"[1-9][0-9]*", text):

@@ -26,7 +26,8 @@ build__python()
 build__load_args()
 {
 	mapfile -t BUILD_ARGS < <(build__python)
-	BUILD_ARGS+=(BUILD_BPF_SKEL=1)
+	# Only v7.3 has code in Rust, and builds without.
+	BUILD_ARGS+=(BUILD_BPF_SKEL=1 NO_RUST=1)
 	! arch__is_foreign || build__add_cross_args
 	[[ $OPT_SANITIZE = no ]] || build__add_sanitize_args
 }

@@ -1,33 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The pins: one file a tag in scripts/pins/ (format: the head of pins/v6.16).
+# The tags that the scripts know: scripts/pins, whose head says its format.
 #
 # Usage (after lib/common.sh):
 #	pin__list		print the known tags
-#	pin__load TAG		read the pin, or die and list the known tags
+#	pin__of_state STATE	print those of a state
+#	pin__check_tag TAG	die if it is unknown, with the list
+#	pin__load TAG		read what is known of the tag, or die likewise
+#	pin__print_lacks TAG	print the tests that have no subject on the tag: a
+#				regular expression and a reason, with a tab between
 #
 # Reads:
-#	PBM_PINS	directory with the pins (default scripts/pins)
+#	PBM_PINS	the table (default: scripts/pins)
 # Sets:
-#	PIN_FILE PIN_VERSION PIN_COMMIT
+#	PIN_STATE PIN_VERSION PIN_COMMIT
 #	PIN_SOURCES	array of "ORIGIN FILE SHA256 VERSION"
 #	PIN_DIFFERS	array of "VERSION PATH"
 
-PINS_DIR=${PBM_PINS:-$REPO_DIR/scripts/pins}
+PINS_FILE=${PBM_PINS:-$REPO_DIR/scripts/pins}
 
 pin__list()
 {
-	find "$PINS_DIR" -mindepth 1 -maxdepth 1 -type f -name 'v*' -printf '%f\n' | sort -V
+	awk '$1 == "tag" { print $2 }' "$PINS_FILE"
+}
+
+pin__of_state()
+{
+	awk -v state="$1" '$1 == "tag" && $3 == state { print $2 }' "$PINS_FILE"
 }
 
 pin__check_tag()
 {
-	local tag=$1 known
+	local known
 
-	[[ $tag =~ ^v[0-9A-Za-z.-]+$ && -f $PINS_DIR/$tag ]] && return
 	known=$(pin__list | paste -s -d ' ')
-	die "unknown tag '$tag'" "use one of: $known"
+	[[ $1 =~ ^v[0-9A-Za-z.-]+$ && " $known " = *" $1 "* ]] ||
+		die "unknown tag '$1'" "use one of: $known"
+}
+
+# The lines of a tag, without the first one's "tag TAG"
+pin__lines()
+{
+	awk -v tag="$1" '$1 == "tag" { mine = $2 == tag }
+		mine && NF && $1 !~ /^#/' "$PINS_FILE"
 }
 
 # shellcheck disable=SC2034 # the PIN_* are read by the other libraries
@@ -36,18 +52,22 @@ pin__load()
 	local key a b c d
 
 	pin__check_tag "$1"
-	PIN_FILE=$PINS_DIR/$1
-	PIN_VERSION='' PIN_COMMIT='' PIN_SOURCES=() PIN_DIFFERS=()
+	PIN_STATE='' PIN_VERSION='' PIN_COMMIT='' PIN_SOURCES=() PIN_DIFFERS=()
 	while read -r key a b c d; do
 		case $key in
-		''|'#'*)	;;
-		version)	PIN_VERSION=$a ;;
+		tag)		PIN_STATE=$b PIN_VERSION=$c ;;
 		commit)		PIN_COMMIT=$a ;;
 		source)		PIN_SOURCES+=("$a $b $c $d") ;;
 		differs)	PIN_DIFFERS+=("$a $b") ;;
-		*)		die "$PIN_FILE: unknown field '$key'" "compare with the head of pins/v6.16" ;;
+		lacks)		;;
+		*)		die "$PINS_FILE: unknown field '$key'" "compare with its head" ;;
 		esac
-	done < "$PIN_FILE"
+	done < <(pin__lines "$1")
 	[[ -n $PIN_VERSION && ${#PIN_SOURCES[@]} -gt 0 ]] ||
-		die "$PIN_FILE: no version or no source" "compare with pins/v6.16"
+		die "$PINS_FILE: no version or no source of $1" "compare with v6.16"
+}
+
+pin__print_lacks()
+{
+	pin__lines "$1" | sed -n 's/^lacks[[:space:]]*\([a-z_]*: [^:]*\): */\1\t/p'
 }

@@ -3,9 +3,20 @@
 #
 # The patch series of a tag: check it without a tree, and tell what it touches.
 #
+# patches/TAG/series names patches as paths below patches/: a patch that several tags
+# need exists once, in the directory of the pinned tag or of the first that has it. A
+# line "# not needed: PATCH: since WHEN: WHY" says why a tag does without one.
+#
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
-#	series__load DIR	read DIR/series; die if it or a patch is missing
+#	series__load TAG	read its series; die if that or a patch is missing
 #	series__load_empty	no patches at all (--no-patches)
+#	series__entries FILE	print the patches that a series names
+#	series__compare PINNED TAG	for each patch of either series, in order: its
+#				path, "same", "adapted", "added", "not needed: since
+#				WHEN: WHY" or "missing", with a tab between; two
+#				patches with the same number are one
+#	series__print_unlisted TAG	the patches below its directory that no series names
+#	series__quilt COMMAND...	quilt, with the series and its patches
 #	series__check_changes	die if a patch holds no change (needs diffstat)
 #	series__check_standin VERSION
 #				die if a patch touches a file in which the stand-in
@@ -15,10 +26,15 @@
 #				why a patch does not apply, as patch --force or quilt
 #				push says in LOG
 #
+# Reads:
+#	PBM_PATCHES	directory with the series and patches (default: patches)
 # Sets:
-#	SERIES_DIR	directory with the series, absolute; empty = no patches
+#	SERIES_DIR	directory with all series and patches, absolute
+#	SERIES_FILE	the tag's series; empty = no patches
 #	SERIES_PATCHES	array of the patches, in order
 #	SERIES_ID	hash of the series and of every patch
+
+SERIES_DIR=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches}")
 
 series__entries()
 {
@@ -27,12 +43,10 @@ series__entries()
 
 series__check_entry()
 {
-	local dir=$1 entry=$2
-
-	[[ $entry != *[[:space:]]* ]] ||
-		die "$dir/series: '$entry': options are not supported" "make it a -p1 patch: quilt refresh -p ab"
-	[[ -f $dir/$entry ]] ||
-		die "$dir/series names $entry, which is not there" "add the file, quilt refresh it, or remove the entry"
+	[[ $1 != *[[:space:]]* ]] ||
+		die "$SERIES_FILE: '$1': options are not supported" "make it a -p1 patch: quilt refresh -p ab"
+	[[ -f $SERIES_DIR/$1 ]] ||
+		die "$SERIES_FILE names $1, which is not there" "add the file, quilt refresh it, or remove the entry"
 }
 
 series__check_changes()
@@ -45,15 +59,12 @@ series__check_changes()
 	done
 }
 
-series__warn_unlisted()
+# A patch that any tag uses is of use; one that is commented out was left out on purpose.
+series__print_unlisted()
 {
-	local dir=$1 file
-
-	while read -r file; do
-		warn "$dir/$file is not in the series and is not applied"
-	done < <(comm -23 \
-		<(find "$dir" -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort) \
-		<(sed -e 's/^[#[:space:]]*//' "$dir/series" | awk 'NF { print $1 }' | sort -u))
+	comm -23 \
+		<(cd -- "$SERIES_DIR" && find "$1" -type f \( -name '*.patch' -o -name '*.diff' \) | sort) \
+		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
 }
 
 series__check_twice()
@@ -61,32 +72,63 @@ series__check_twice()
 	local twice
 
 	twice=$(printf '%s\n' "${SERIES_PATCHES[@]}" | sort | uniq -d | head -n 1)
-	[[ -z $twice ]] || die "$SERIES_DIR/series names $twice twice" "remove one of the entries"
+	[[ -z $twice ]] || die "$SERIES_FILE names $twice twice" "remove one of the entries"
 }
 
 series__load()
 {
 	local entry
 
-	[[ -f $1/series ]] ||
-		die "no series for $TAG: $1/series is not there" "scripts/apply-and-build.sh --no-patches $TAG builds the unpatched tag"
-	SERIES_DIR=$(realpath -- "$1")
-	mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_DIR/series")
+	SERIES_FILE=$SERIES_DIR/$1/series
+	[[ -f $SERIES_FILE ]] ||
+		die "no series for $1: $SERIES_FILE is not there" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
+	mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_FILE")
 	((${#SERIES_PATCHES[@]})) ||
-		die "$SERIES_DIR/series is empty" "scripts/apply-and-build.sh --no-patches $TAG builds the unpatched tag"
+		die "$SERIES_FILE is empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
 	for entry in "${SERIES_PATCHES[@]}"; do
-		series__check_entry "$SERIES_DIR" "$entry"
+		series__check_entry "$entry"
 	done
 	series__check_twice
-	series__warn_unlisted "$SERIES_DIR"
+	while read -r entry; do
+		warn "$SERIES_DIR/$entry is not in the series and is not applied"
+	done < <(series__print_unlisted "$1")
 	SERIES_ID=$(cd "$SERIES_DIR" && sha256sum -- "${SERIES_PATCHES[@]}" | sha256sum)
 	SERIES_ID=${SERIES_ID%% *}-${#SERIES_PATCHES[@]}
+}
+
+series__compare()
+{
+	[[ -f $SERIES_DIR/$1/series ]] || return 0
+	awk '
+		function number(patch) { sub(".*/", "", patch); sub("[-:].*", "", patch); return patch }
+		/^# not needed: / { why[number($4)] = substr($0, index($0, $5)); next }
+		/^#/ || !NF { next }
+		NR == FNR { pinned[number($1)] = $1 }
+		NR != FNR { mine[number($1)] = $1 }
+		function state(n)
+		{
+			if (n in mine)
+				return mine[n] == pinned[n] ? "same" : "adapted"
+			return (n in why) ? "not needed: " why[n] : "missing"
+		}
+		END {
+			for (n in pinned)
+				print n "\t" ((n in mine) ? mine[n] : pinned[n]) "\t" state(n)
+			for (n in mine)
+				if (!(n in pinned))
+					print n "\t" mine[n] "\tadded"
+		}' "$SERIES_DIR/$1/series" "$SERIES_DIR/$2/series" | sort | cut -f 2-
+}
+
+series__quilt()
+{
+	QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$SERIES_FILE quilt --quiltrc - "$@"
 }
 
 # shellcheck disable=SC2034 # read by lib/tree.sh
 series__load_empty()
 {
-	SERIES_DIR='' SERIES_PATCHES=() SERIES_ID=none
+	SERIES_FILE='' SERIES_PATCHES=() SERIES_ID=none
 }
 
 # Each file is printed once, sorted.

@@ -419,7 +419,7 @@ source__unpack()
 	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH holds no tools/perf" "name a kernel source"
 	version=$(source__makefile_version "$part/tree/Makefile")
 	[[ $version = "$SOURCE_VERSION" ]] ||
-		die "$SOURCE_PATH unpacks to version $version, expected $SOURCE_VERSION" "correct $PIN_FILE or name another source"
+		die "$SOURCE_PATH unpacks to version $version, expected $SOURCE_VERSION" "correct $PINS_FILE or name another source"
 	rm -rf -- "$base"
 	mv -- "$part" "$base"
 }

@@ -138,7 +138,7 @@ tree__check_edits()
 
 tree__quilt()
 {
-	(cd "$SCRATCH_DIR" && QUILT_PATCHES=$SERIES_DIR quilt --quiltrc - "$@")
+	(cd "$SCRATCH_DIR" && series__quilt "$@")
 }
 
 tree__fill_scratch()
@@ -166,7 +166,7 @@ tree__die_push()
 	disk_is_full "$OUT_DIR" && die_logged "no space left in $OUT_DIR" "free some space or use another --out"
 	die_logged "the series does not apply: $(series__print_reason "$LOG_FILE")" \
 		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
-		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
+		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
 # Print "PATCH: FILE: WHAT" for each hunk that is not at its line.
@@ -275,6 +275,7 @@ tree__put_quilt()
 	rm -rf -- "$TREE_DIR/.pc" || return
 	[[ -d $STATE_DIR/putting/.pc ]] || return 0
 	realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > "$STATE_DIR/putting/.pc/.quilt_patches" &&
+		printf '%s\n' "$TAG/series" > "$STATE_DIR/putting/.pc/.quilt_series" &&
 		mv -- "$STATE_DIR/putting/.pc" "$TREE_DIR/.pc"
 }
 

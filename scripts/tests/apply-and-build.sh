@@ -100,7 +100,7 @@ test_unknown_tag()
 {
 	build 2 v9.9
 	printed "unknown tag 'v9.9'"
-	printed "use one of: v0.1"
+	printed "use one of: v0.1 v0.2"
 	absent "$OUT"
 }
 
@@ -153,9 +153,9 @@ test_removed_patch_rebuilds_its_files()
 {
 	build 0 v0.1
 	: > "$OUT/build/compiled"
-	echo 0001-a.patch > "$PATCHES/series"
+	echo v0.1/0001-a.patch > "$PATCHES/series"
 	build 0 v0.1
-	printed "0002-b.patch is not in the series"
+	printed "v0.1/0002-b.patch is not in the series"
 	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
 	holds "$OUT/build/b.o" "b 2"
 }
@@ -166,7 +166,7 @@ test_patch_adds_and_deletes_files()
 	{ echo; differences --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
 	  differences --label a/tools/perf/c.c --label /dev/null "$TMP/fixture/linux-0.1/tools/perf/c.c" /dev/null
 	} > "$PATCHES/0003-c.patch"
-	echo 0003-c.patch >> "$PATCHES/series"
+	echo v0.1/0003-c.patch >> "$PATCHES/series"
 	build 0 v0.1
 	absent "$OUT/linux/tools/perf/c.c"
 	holds "$OUT/linux/tools/perf/new.c" new
@@ -206,9 +206,9 @@ test_patch_with_offset_is_reported()
 
 test_series_without_file()
 {
-	echo 0009-none.patch >> "$PATCHES/series"
+	echo v0.1/0009-none.patch >> "$PATCHES/series"
 	build 2 v0.1
-	printed "names 0009-none.patch, which is not there"
+	printed "names v0.1/0009-none.patch, which is not there"
 	left_nothing
 }
 
@@ -281,8 +281,7 @@ test_damaged_archive_is_refused()
 
 	truncate -s -30000 "$CACHE/linux-0.1.tar.xz"
 	sum=$(print_sum "$CACHE/linux-0.1.tar.xz")
-	cp -r "$TMP/pins" "$TMP/t/pins"
-	sed -i "s/\(linux-0.1.tar.xz\t\)[0-9a-f]*/\1$sum/" "$TMP/t/pins/v0.1"
+	sed "s/\(linux-0.1.tar.xz\t\)[0-9a-f]*/\1$sum/" "$TMP/pins" > "$TMP/t/pins"
 	PINS=$TMP/t/pins
 	build 2 v0.1
 	printed "cannot unpack"
@@ -412,7 +411,7 @@ test_copy_has_its_own_patches()
 {
 	build 0 v0.1
 	mkdir "$TMP/t/copy"
-	cp -a "$OUT" "$PATCHES" "$TMP/t/copy"
+	cp -a "$OUT" "$TMP/t/patches" "$TMP/t/copy"
 	(cd "$TMP/t/copy/out/linux" && echo edit >> tools/perf/b.c &&
 		quilt --quiltrc - refresh -p ab --no-timestamps --no-index) || fail refresh
 	grep -q -r edit "$TMP/t/copy/patches" || fail "the copy's patches have no edit"
@@ -433,7 +432,7 @@ test_refreshed_edit_is_taken()
 test_deleted_patch_is_no_edit()
 {
 	build 0 v0.1
-	(cd "$OUT/linux" && quilt --quiltrc - delete -r 0002-b.patch) || fail delete
+	(cd "$OUT/linux" && quilt --quiltrc - delete -r v0.1/0002-b.patch) || fail delete
 	build 0 v0.1
 	holds "$OUT/linux/tools/perf/b.c" "b 2"
 }

@@ -75,8 +75,9 @@ test_bench_options_that_make_no_sense()
 	expect_bench 2 v6.16 v6.16
 	expect_bench 2 v9.9
 	printed "unknown tag 'v9.9'"
-	expect_bench 2 v6.12.107
-	printed "v6.12.107 has no patches"
+	{ cat "$SCRIPTS_DIR/pins" && printf 'tag\tv0.2\tLTS\t0.2.0\n'; } > "$TMP/t/pins"
+	PBM_PINS=$TMP/t/pins expect_bench 2 v0.2
+	printed "v0.2 has no patches"
 	absent "$TMP/t/bench"
 }
 

@@ -28,13 +28,13 @@ test_series_that_is_good()
 test_series_with_a_defect_in_its_list()
 {
 	write_good_series
-	echo 0001-a.patch >> "$PATCHES/series"
+	echo v0.1/0001-a.patch >> "$PATCHES/series"
 	cp "$PATCHES/0002-b.patch" "$PATCHES/0003-c.patch"
-	echo 0004-d.patch >> "$PATCHES/series"
+	echo v0.1/0004-d.patch >> "$PATCHES/series"
 	check 1 --fast
-	printed "FAILED  0001-a.patch: listed twice"
-	printed "FAILED  0003-c.patch: not in the series"
-	printed "FAILED  0004-d.patch: listed, but not there"
+	printed "FAILED  v0.1/0001-a.patch: listed twice"
+	printed "FAILED  v0.1/0003-c.patch: not in the series"
+	printed "FAILED  v0.1/0004-d.patch: listed, but not there"
 	: > "$PATCHES/series"
 	check 1 --fast
 	printed "FAILED  series: it is empty"
@@ -49,7 +49,7 @@ spoil()
 	write_good_series
 	sed -i "$2" "$PATCHES/$1"
 	check 1 --fast
-	printed "FAILED  $1: $3"
+	printed "FAILED  v0.1/$1: $3"
 	printed "2 patches, 1 defects"
 }
 
@@ -106,7 +106,7 @@ test_series_with_a_script_that_lost_its_mode()
 	check 0 --fast
 	write_script_patch ''
 	check 1 --fast
-	printed "FAILED  0002-b.patch: tools/perf/c.sh is not executable"
+	printed "FAILED  v0.1/0002-b.patch: tools/perf/c.sh is not executable"
 	printed "2 patches, 1 defects"
 }
 
@@ -145,14 +145,14 @@ test_refresh_keeps_the_mode_of_a_script()
 test_series_is_built_from_a_patch_on()
 {
 	write_good_series
-	check 0 --from 0002-b.patch
-	row_is 0001-a.patch 'ok .*( +-){5}' ||
+	check 0 --from v0.1/0002-b.patch
+	row_is v0.1/0001-a.patch 'ok .*( +-){5}' ||
 		fail "0001-a.patch was built: $PRINTED"
-	row_is 0002-b.patch '(ok +){7}-' ||
+	row_is v0.1/0002-b.patch '(ok +){7}-' ||
 		fail "0002-b.patch was not built: $PRINTED"
-	check 2 --from 0003-c.patch
-	printed "--from 0003-c.patch: not in $PATCHES/series"
-	check 2 --fast --from 0002-b.patch
+	check 2 --from v0.1/0003-c.patch
+	printed "--from v0.1/0003-c.patch: not in $PATCHES/series"
+	check 2 --fast --from v0.1/0002-b.patch
 }
 
 test_series_with_a_patch_that_does_not_build()
@@ -166,12 +166,12 @@ test_series_with_a_patch_that_does_not_build()
 	[[ ! -e $OUT/build-default/object ]] || fail "objects of the run before are left"
 	sed -i 's/^+b two/+b ERROR/' "$PATCHES/0002-b.patch"
 	check 1
-	printed "FAILED  0002-b.patch: does not build (default)"
+	printed "FAILED  v0.1/0002-b.patch: does not build (default)"
 	printed "2 patches, 1 defects"
 	for build in no_libbpf no_skel libbpf_dynamic; do
 		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/0002-b.patch"
 		check 1
-		printed "FAILED  0002-b.patch: does not build ($build)"
+		printed "FAILED  v0.1/0002-b.patch: does not build ($build)"
 		printed "2 patches, 1 defects"
 	done
 	STUB_MISSING=libbpf-dev check 2 --no-install
@@ -184,17 +184,17 @@ test_series_with_a_patch_that_fails_its_test()
 	write_good_series
 	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/0002-b.patch"
 	check 0
-	row_is 0001-a.patch '(ok +){7}-' ||
+	row_is v0.1/0001-a.patch '(ok +){7}-' ||
 		fail "0001-a.patch has no test: $PRINTED"
-	row_is 0002-b.patch '(ok +){7}ok' ||
+	row_is v0.1/0002-b.patch '(ok +){7}ok' ||
 		fail "the test of 0002-b.patch was not run: $PRINTED"
 	sed -i 's/: Ok$/: FAILED!/' "$PATCHES/0002-b.patch"
 	check 1
-	printed "FAILED  0002-b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
+	printed "FAILED  v0.1/0002-b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
 	printed "2 patches, 1 defects"
 	sed -i 's/: FAILED!$/: Skip/' "$PATCHES/0002-b.patch"
 	check 1
-	printed "FAILED  0002-b.patch: perf test bpf-metadata runs nothing"
+	printed "FAILED  v0.1/0002-b.patch: perf test bpf-metadata runs nothing"
 	printed "2 patches, 1 defects"
 }
 

@@ -24,8 +24,9 @@
 #	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
-#	PINS OUT CACHE PATCHES SUBMISSION	of the scripts that are called; $TMP/t/bin, if it
-#					is there, is in their PATH
+#	PINS OUT CACHE SUBMISSION	of the scripts that are called; $TMP/t/bin, if it is
+#					there, is in their PATH
+#	PATCHES				the directory of v0.1 in that with all patches
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
 # shellcheck source=lib.sh
@@ -93,14 +94,17 @@ print_sum()
 
 make_pin()
 {
-	cat > "$TMP/pins/v0.1" <<-END
+	cat > "$TMP/pins" <<-END
 	# comment
-	version	0.1.0
+	tag	v0.1	pinned	0.1.0
 	commit	$(git -C "$TMP/fixture/linux-0.1" rev-parse v0.1)
 	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.tar.xz")	0.1.0
 	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TMP/fixture/linux-source-0.1_1_all.deb")	0.1.3
 	source	mirror	linux-0.1.3-perf.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.3.tar.xz")	0.1.3
 	differs	0.1.3	tools/perf/evsel.c
+
+	tag	v0.2	current	0.2.0
+	source	mirror	linux-0.2.tar.xz	0	0.2.0
 	END
 }
 
@@ -190,7 +194,7 @@ make_fixtures()
 {
 	local pool=$TMP/pool/pool/main/l/linux
 
-	mkdir -p "$TMP"/{fixture,pins,stubs,mirror,disk} "$pool"
+	mkdir -p "$TMP"/{fixture,stubs,mirror,disk} "$pool"
 	make_kernel "$TMP/fixture/linux-0.1" 0
 	make_kernel "$TMP/fixture/linux-0.1.3" 3
 	pack_kernel linux-0.1 "$TMP/fixture/linux-0.1.tar.xz"
@@ -228,14 +232,14 @@ write_patch()
 	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
 	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
 		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
-	grep -qxF "$name" "$PATCHES/series" 2>/dev/null || echo "$name" >> "$PATCHES/series"
+	grep -qxF "v0.1/$name" "$PATCHES/series" 2>/dev/null || echo "v0.1/$name" >> "$PATCHES/series"
 }
 
 start_test()
 {
 	rm -rf -- "$TMP/t" "$TMP"/calls.* "$TMP/hanging"
-	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches SUBMISSION=$TMP/t/submission
-	mkdir -p "$CACHE" "$SUBMISSION"
+	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches/v0.1 SUBMISSION=$TMP/t/submission
+	mkdir -p "$CACHE" "$SUBMISSION/v0.1"
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
 	write_patch 0001-a.patch a.c 2 'a two'
 	write_patch 0002-b.patch b.c 2 'b two'
@@ -260,7 +264,7 @@ write_good_series()
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$PATCHES" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
 }
 
 expect()

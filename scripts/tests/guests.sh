@@ -31,8 +31,7 @@ pack_bootable()
 	local file=$CACHE/linux-0.1.tar.xz
 
 	tar -C "$TMP/t/kernel" -cJf "$file" linux-0.1
-	mkdir -p "$TMP/t/pins"
-	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$file")/" "$TMP/pins/v0.1" > "$TMP/t/pins/v0.1"
+	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$file")/" "$TMP/pins" > "$TMP/t/pins"
 }
 
 # kernel__prepare prints the image

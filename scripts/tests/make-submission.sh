@@ -25,11 +25,11 @@ test_submission_needs_a_name_and_a_letter()
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
 	submit 2
 	printed "cover-letter is not there"
-	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/cover-letter"
+	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
 	submit 2 --version 2
 	printed "add 'Changes in v2:'"
 	submit 2 --to stable-fixes
-	printed "stable-fixes is not there"
+	printed "does not say where they end"
 	submit 2 --to somebody
 	absent "$OUT/mails"
 }
@@ -40,7 +40,7 @@ test_submission_applies()
 
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$SUBMISSION/cover-letter"
+	printf 'Two\n\nThey are two.\n\nChanges in v2:\n- none\n' > "$SUBMISSION/v0.1/cover-letter"
 	# The rest of the user's configuration has no effect.
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
 	submit 0 --version 2 --rfc
@@ -55,13 +55,10 @@ test_submission_applies()
 	holds "$OUT/recipients" "--to=A Maintainer <a@maintainer>"
 	holds "$OUT/recipients" "--cc=list@kernel"
 	printed "git send-email --dry-run $OUT/mails/"
-	printf 'One\n\nIt is one.\n' > "$SUBMISSION/cover-letter-stable-fixes"
-	echo 0001-a.patch > "$SUBMISSION/stable-fixes"
+	printf 'One\n\nIt is one.\n' > "$SUBMISSION/v0.1/cover-letter-stable-fixes"
+	sed -i '1a # end of stable-fixes' "$PATCHES/series"
 	submit 0 --to stable-fixes
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
-	echo 0002-b.patch > "$SUBMISSION/stable-fixes"
-	submit 2 --to stable-fixes
-	printed "not the begin of the series"
 }
 
 # A quilt that does nothing makes other files of the patches than git am of the mails.
@@ -69,12 +66,12 @@ test_submission_that_is_not_the_series()
 {
 	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/cover-letter"
+	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
 	mkdir "$TMP/t/bin"
 	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
 	submit 1
 	printed "refuses the series"
-	printed "  FAILED  0002-b.patch: checkpatch: "
+	printed "  FAILED  v0.1/0002-b.patch: checkpatch: "
 	absent "$OUT/mails"
 	sed -i 's/^+b UGLY/+b two/' "$PATCHES/0002-b.patch"
 	printf '#!/bin/sh\n' > "$TMP/t/bin/b4"
