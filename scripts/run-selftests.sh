@@ -35,8 +35,9 @@ PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
 TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
-PEER_TAG=v6.18.15
-OLD_TAG=v6.12.107
+# PEER_TAG's perf writes records itself, that of OLD_TAG refuses them.
+PEER_TAG=$(pin__of_state LTS | tail -n 1)
+OLD_TAG=$(pin__of_state LTS | head -n 1)
 
 # BPF programs belong to the machine, not to a checkout: so does this lock.
 MACHINE_LOCK=/sys/kernel
@@ -103,9 +104,13 @@ Environment:
                     compare with it; empty: none (default: out/TAG-unpatched/perf,
                     which is built if need be, but not with --vm or --perf)
   PBM_PEER_PERF     a perf that writes such records itself, for tests that read its
-                    files (default: out/$PEER_TAG/perf, if you have built it with
-                    apply-and-build.sh --no-patches $PEER_TAG)
-  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG/perf, likewise)
+                    files (default: out/$PEER_TAG-unpatched/perf, if you have
+                    built it with apply-and-build.sh --no-patches $PEER_TAG)
+  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG-unpatched/perf,
+                    likewise)
+  PBM_PERFS         NAME=PATH of each perf that writes files and reads those of the
+                    others, with blanks between (default: all that were built in out/TAG
+                    and out/TAG-unpatched)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
@@ -204,6 +209,18 @@ check_other_perf()
 	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
 }
 
+# The perfs that were built of all tags
+built_perfs()
+{
+	local tag name
+
+	for tag in $(pin__list); do
+		for name in "$tag" "$tag-unpatched"; do
+			[[ ! -x $REPO_DIR/out/$name/perf ]] || printf '%s=%s ' "$name" "$REPO_DIR/out/$name/perf"
+		done
+	done
+}
+
 # The files of tests, as paths in selftests/
 test_programs()
 {
@@ -228,6 +245,17 @@ list_program()
 	fi
 }
 
+# The table names tests that exist.
+check_lacks()
+{
+	local test
+
+	while IFS=$'\t' read -r test _; do
+		grep -q -x -E -e "$test" <<<"$SELECTED" ||
+			die "$PINS_FILE: $TAG lacks '$test', but no test has such a name" "see --list for the names"
+	done < <(pin__print_lacks "$TAG")
+}
+
 # Sets PROGRAMS, and SELECTED to the names of their tests, a line each.
 check_selection()
 {
@@ -240,6 +268,7 @@ check_selection()
 		PROGRAMS+=("$program")
 		SELECTED+=${SELECTED:+$'\n'}$names
 	done
+	[[ -n $OPT_FILTER ]] || check_lacks
 	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test has such a name" "see --list for the names"
 	[[ $OPT_LIST = no ]] || { printf '%s\n' "$SELECTED"; exit 0; }
 }
@@ -344,6 +373,7 @@ make_run_dir()
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
+	pin__print_lacks "$TAG" >"$RUN_DIR/lacks"
 	# perf test reads no configuration of the user and copies nothing into ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
@@ -419,6 +449,7 @@ run_kselftest()
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
 		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR \
 		PBM_FINDINGS=${PBM_FINDINGS:-$RESULTS_DIR/findings} \
+		PBM_LACKS=$RUN_DIR/lacks PBM_TAG=$TAG PBM_PERFS=${PBM_PERFS-$(built_perfs)} \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
@@ -529,8 +560,8 @@ check_options
 check_vm_options
 check_expected_skips
 check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
-check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX"
-check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX"
+check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX-unpatched"
+check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX-unpatched"
 resolve_paths
 [[ -n $OPT_GUEST ]] || check_selection
 check_root

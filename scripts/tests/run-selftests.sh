@@ -39,6 +39,16 @@ test_skips_are_compared_with_a_list()
 	done
 }
 
+# The table of tags names the tests that have no subject there, if there are such.
+test_lacks_of_a_tag()
+{
+	sed '/^tag.v6.16/a lacks	harness: literals and bpftool agree: it is so' "$SCRIPTS_DIR/pins" > "$TMP/t/pins"
+	PBM_PINS=$TMP/t/pins expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --list v6.16
+	sed -i 's/literals and/literals or/' "$TMP/t/pins"
+	PBM_PINS=$TMP/t/pins refuses run-selftests --list v6.16
+	printed "v6.16 lacks 'harness: literals or bpftool agree', but no test has such a name"
+}
+
 # A program of tests that ends with status 3, and its results
 call_report()
 {

@@ -25,6 +25,8 @@
 # Environment:
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
 #	PBM_LIST		if set, only list the tests
+#	PBM_LACKS, PBM_TAG	a file with tests that have no subject on the tag: a regular
+#				expression and a reason, with a tab between
 #
 # Reads:
 #	KTAP_HELPERS		where ktap_helpers.sh is
@@ -97,6 +99,21 @@ run_one_test()
 	"$1"
 )
 
+# Leaves a reason if the test is one of PBM_LACKS.
+is_lacking()
+{
+	local test reason
+
+	rm -f "$TMP/skip-reason"
+	while IFS=$'\t' read -r test reason; do
+		[[ $1 =~ ^($test)$ ]] || continue
+		printf 'no subject on %s: %s\n' "$PBM_TAG" "$reason" >"$TMP/skip-reason"
+		: >"$TMP/log"
+		return
+	done <"${PBM_LACKS:-/dev/null}"
+	return 1
+}
+
 # Print the result of a test, and what it has printed.
 report_one_test()
 {
@@ -132,7 +149,7 @@ select_tests()
 
 run_tests()
 {
-	local test status
+	local test title status
 
 	select_tests
 	if [[ -n ${PBM_LIST:-} ]]; then
@@ -152,9 +169,14 @@ run_tests()
 	prepare_tests
 	ktap_set_plan "${#SELECTED[@]}"
 	for test in "${SELECTED[@]}"; do
-		run_one_test "$test"
-		status=$?
-		report_one_test "$(title "$test")" "$status"
+		title=$(title "$test")
+		if is_lacking "$title"; then
+			status=$KSFT_SKIP
+		else
+			run_one_test "$test"
+			status=$?
+		fi
+		report_one_test "$title" "$status"
 	done
 	ktap_finished
 }
