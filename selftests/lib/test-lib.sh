@@ -253,7 +253,8 @@ check_messages()
 	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
 		-e "Couldn't get COMM, tigd and ppid for pid [0-9]+" \
 		-e 'Warning:' -e 'Processed [0-9]+ events and lost [0-9]+ chunks!' \
-		-e 'Check IO/CPU overload!' "$1"; then
+		-e 'Processed [0-9]+ samples and lost [0-9.]+%!' \
+		-e 'Check IO/CPU overload!' -e 'Failed to open /proc/schedstat' "$1"; then
 		fail "perf record prints that"
 	fi
 }

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # bpf() calls of perf record: at most one a program and three a distinct map
-# more than without metadata, which is counted with the unpatched perf if there
-# is one; it makes six a program. One of the three reads the map.
+# more than without metadata, which takes six a program. One of the three reads
+# the map.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it counts system calls of perf, and strace stops at each"
 
-UNPATCHED_CALLS=6
+PLAIN_CALLS=6
 
 programs_of_others()
 {
@@ -54,27 +54,24 @@ await_settled()
 # $1 held programs with $2 distinct maps may cost this much more than none.
 check_calls()
 {
-	local perf none some base_none base_some base allowed
+	local none some plain_none plain allowed
 
 	command -v strace >/dev/null || skip "strace is not there"
 	HELD_IDS=()
 	none=$(count_calls "$PBM_PERF")
-	[[ -z ${PBM_UNPATCHED_PERF:-} ]] || base_none=$(count_calls "$PBM_UNPATCHED_PERF")
+	plain_none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
 
 	hold "${@:3}"
 	((${#HELD_IDS[@]} == $1)) || fail "${#HELD_IDS[@]} programs are loaded, not $1"
 	await_settled
 	some=$(count_calls "$PBM_PERF")
 	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
-	base=$(($1 * UNPATCHED_CALLS))
-	if [[ -n ${PBM_UNPATCHED_PERF:-} ]]; then
-		base_some=$(count_calls "$PBM_UNPATCHED_PERF")
-		base=$((base_some - base_none))
-	fi
+	plain=$(($(count_calls "$PBM_PERF" --bpf-metadata=none) - plain_none))
+	((plain <= $1 * PLAIN_CALLS)) || fail "$plain calls without metadata"
 
-	allowed=$((base + $1 + 3 * $2))
+	allowed=$((plain + $1 + 3 * $2))
 	echo "$1 programs, $2 maps: $((some - none)) calls more than without any," \
-		"unpatched $base, allowed $allowed"
+		"$plain without metadata, allowed $allowed"
 	((some - none <= allowed)) || fail "too many calls"
 }
 
