@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Files of each perf in each: those of PBM_PERFS, NAME=PATH with blanks between, of which
+# a NAME that ends with -unpatched is without the patches. Prints a line "cell:" for each
+# reader of each writer's files, a row of the table in Documentation/interop.rst. A perf
+# with patches has to read everything; what others
+# do is only printed, and is what Documentation/interop.rst says.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it reads files"
+# FUNCTIONS are those of the programs that are held.
+FUNCTIONS='bpf_prog_[0-9a-f]*_(busy|multiply|divide|simple)'
+
+count()
+{
+	grep -c "$@" || :
+}
+
+samples_in()
+{
+	perfdata types "$1" | count -x 9
+}
+
+# Runs the reader, and counts what it prints, in $TMP/out
+reads()
+{
+	local status=0
+
+	timeout $((60 * SCALE)) "$READER" "$@" >"$TMP/out" 2>"$TMP/err" || status=$?
+	case $status in
+	0)	;;
+	124|134|135|136|139) STATUS=died ;;
+	*)	[[ $STATUS = died ]] || STATUS=error ;;
+	esac
+}
+
+# Sets CELLS to what the reader makes of $1, a file, and $2, a pipe: numbers of samples,
+# and of sets.
+read_all()
+{
+	STATUS=ok
+
+	reads script -F event -i "$1"
+	CELLS=("$(count cpu-clock <"$TMP/out")")
+	reads report --stdio -n -s comm --percent-limit 0 -i "$1"
+	CELLS+=("$(awk '/^ *[0-9.]+% +[0-9]+ / { n += $2 } END { print n + 0 }' "$TMP/out")")
+	reads report -D -i "$1"
+	CELLS+=("$(count ' PERF_RECORD_SAMPLE(' <"$TMP/out")")
+	reads evlist -i "$1"
+	CELLS+=("$(count -x -E 'cpu-clock(:.*)?' <"$TMP/out")")
+	rm -f "$TMP/injected" "$TMP/json"
+	reads inject -i "$1" -o "$TMP/injected"
+	CELLS+=("$(samples_in "$TMP/injected" 2>"$TMP/err" || :)")
+	reads data convert --to-json "$TMP/json" -i "$1"
+	CELLS+=("$(count '"timestamp"' <"$TMP/json" 2>"$TMP/err")")
+	reads script --show-bpf-events -i "$1"
+	CELLS+=("$(count -E "PERF_RECORD_BPF_METADATA prog $FUNCTIONS\$" <"$TMP/out")")
+	reads script -F event -i - <"$2"
+	CELLS+=("$(count cpu-clock <"$TMP/out")")
+	reads script --show-bpf-events -i - <"$2"
+	CELLS+=("$(count -E "PERF_RECORD_BPF_METADATA prog $FUNCTIONS\$" <"$TMP/out")")
+	CELLS+=("$STATUS")
+}
+
+# What is in the files, as a reader finds it that shares no code with perf
+count_all()
+{
+	local samples piped sets piped_sets
+
+	samples=$(samples_in "$1") piped=$(samples_in "$2")
+	sets=$(perfdata raw-records "$1" | cut -f 1 | count -x -E "$FUNCTIONS")
+	piped_sets=$(perfdata raw-records "$2" | cut -f 1 | count -x -E "$FUNCTIONS")
+	((samples && piped)) || fail "the writer has recorded nothing"
+	WANTED=("$samples" "$samples" "$samples" 1 "$samples" "$samples" "$sets" "$piped" "$piped_sets" ok)
+}
+
+# write_and_read NAME PERF: that perf writes, all read
+write_and_read()
+{
+	local item name
+
+	"$2" record -N -q -a -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	"$2" record -N -q -a -e cpu-clock -o - -- "${WORKLOAD[@]}" >"$TMP/piped"
+	count_all "$TMP/data" "$TMP/piped"
+	for item in $PBM_PERFS; do
+		name=${item%%=*} READER=${item#*=}
+		read_all "$TMP/data" "$TMP/piped"
+		echo "cell:$name|$1|${CELLS[*]}|${WANTED[*]}"
+		[[ $name = *-unpatched || "${CELLS[*]}" = "${WANTED[*]}" ]] || BAD+=("of $1 by $name")
+	done
+}
+
+test_each_reads_files_of_each()
+{
+	local item
+
+	[[ -n ${PBM_PERFS:-} ]] || skip "PBM_PERFS is not set"
+	BAD=()
+	hold busy_v1 busy_v2 simple
+	spend 0 20000 1 20000
+	for item in $PBM_PERFS; do
+		write_and_read "${item%%=*}" "${item#*=}"
+	done
+	((${#BAD[@]} == 0)) || fail "not everything is read: ${BAD[*]}"
+}
+
+run_tests
