@@ -87,6 +87,12 @@ perfdata()
 	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
 }
 
+# perf report ends with a tip that is drawn by lot.
+drop_tips()
+{
+	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$1"
+}
+
 native_only()
 {
 	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"

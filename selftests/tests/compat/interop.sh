@@ -53,7 +53,7 @@ clean()
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")"
 	grep -v -e '^$' -e '^\[ perf data convert: ' "$TMP/err" >"$TMP/complaints" || :
 	[[ ! -s $TMP/complaints ]] || fail "$* complains: $(cat "$TMP/complaints")"
-	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/out"
+	drop_tips "$TMP/out"
 }
 
 # samples PERF FILE

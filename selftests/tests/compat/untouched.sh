@@ -43,8 +43,7 @@ both()
 			>"$TMP/work/stdout" 2>"$TMP/work/stderr" </dev/null || status=$?
 		echo "$status" >"$TMP/work/status"
 		((status < 128 || status > 191)) || fail "status $status of '$*': $(cat "$TMP/work/stderr")"
-		# perf report ends with a tip that is drawn by lot.
-		sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/work/stdout"
+		drop_tips "$TMP/work/stdout"
 		rm -rf "$TMP/outputs/$perf"
 		mv "$TMP/work" "$TMP/outputs/$perf"
 	done

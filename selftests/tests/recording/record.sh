@@ -18,8 +18,8 @@ default_output()
 		echo "== script -F" && "$perf" script -F comm,ip,sym -i "$file"
 		echo "== evlist" && "$perf" evlist -v -i "$file"
 	} >"$TMP/output" 2>&1
-	# perf report ends with a tip that is drawn by lot.
-	sed '/^# (\(Tip:\|Cannot load tips\)/d' "$TMP/output"
+	drop_tips "$TMP/output"
+	cat "$TMP/output"
 }
 
 # perf's version and the paths and figures of one run
