@@ -84,20 +84,29 @@ def pinned_tags():
     return [tag for tag, _ in tags], next(tag for tag, state in tags if state == "pinned")
 
 
+MAILED_ONLY = "# mailed only: "
+
+
+def entry_of(line):
+    """The patch that a line of a series names, or nothing"""
+    return line.removeprefix(MAILED_ONLY).split("#")[0].strip()
+
+
 def key(entry):
     """Patches with the same number are the same patch on several tags."""
     return os.path.basename(entry).split("-")[0]
 
 
 class Series:
-    """A series as it stands in a directory: patches by number, in order."""
+    """A series as it stands in a directory: patches by number, in order; those mailed only are last."""
     def __init__(self, top, tag):
         self.top = top
         self.tag = tag
         path = f"{top}/{tag}/series"
         self.lines = read(path).splitlines() if os.path.exists(path) else []
-        entries = [line.split("#")[0].strip() for line in self.lines]
+        entries = [entry_of(line) for line in self.lines]
         self.entries = {key(entry): entry for entry in entries if entry}
+        self.mailed_only = {key(entry_of(line)) for line in self.lines if line.startswith(MAILED_ONLY)}
 
     def text(self, number):
         return read(f"{self.top}/{self.entries[number]}")
@@ -214,15 +223,20 @@ class Carry:
         source = self.state["from"]
         before, after = self.series(source, "old"), self.series(source, "new")
         mine = self.commits(f"old/{tag}", tag)
+        mailed_only = self.series(tag, "old").mailed_only
         old, new = self.commits(f"old/{source}", source), self.commits(f"new/{source}", source)
         fresh = not mine
         lines = []
 
+        def pick(commit):
+            return f"pick {commit} {self.git('log', '-1', '--format=%s', commit)}"
+
         def pick_added(next_number):
             # Those that only this tag has stay behind the patch that they follow, but numbers ascend.
-            for number in [number for number in waiting if next_number is None or number < next_number]:
+            for number in [number for number in waiting
+                           if next_number is None or number < next_number and number not in mailed_only]:
                 waiting.remove(number)
-                lines.append(f"pick {mine[number]}")
+                lines.append(pick(mine[number]))
 
         following, waiting, last = {}, [], None
         for number in mine:
@@ -234,12 +248,12 @@ class Carry:
         for number, commit in new.items():
             pick_added(number)
             if number in mine:
-                lines.append(f"pick {mine[number]}")
+                lines.append(pick(mine[number]))
                 if number in old and before.text(number) != after.text(number):
                     change = self.git("commit-tree", f"{commit}^{{tree}}", "-p", old[number], "-m", "change")
                     lines.append(f"fixup {change}")
             elif fresh or number not in before.entries:
-                lines.append(f"pick {commit}")
+                lines.append(pick(commit))
             elif before.text(number) != after.text(number):
                 print(f"{tag}: {after.entries[number]} was changed, and is not needed here")
             waiting += following.get(number, [])
@@ -422,7 +436,7 @@ class Export:
             print(f"{self.tag}: {self.carry.git('log', '-1', '--format=%s', commit)} changes nothing here")
             return
         known = self.shared.entries.get(number) if self.shared else None
-        name = os.path.basename(known or self.old.entries.get(number) or self.carry.git("log", "-1", "--format=%s", commit))
+        name = os.path.basename(self.old.entries.get(number) or self.carry.git("log", "-1", "--format=%s", commit))
         mine = self.old.entries.get(number, "")
         own = mine if mine.startswith(f"{self.tag}/") else f"{self.tag}/{name}"
         text = self.merged_header(number, own)
@@ -447,24 +461,34 @@ class Export:
             print(f"{self.tag}: {entry}" + (" (written)" if is_new else " (shared now)"))
 
     def write_series(self):
-        """The lines of the old series, with what is new behind the patch that it follows."""
+        """
+        The lines of the old series, of a new tag those of the source's, with what is new
+        behind the patch that it follows.
+        """
         lines, written, order = [], set(), list(self.entries)
+        source = self.carry.series(self.carry.state["from"], "new")
+        old = self.old if self.old.lines else source
+        mailed_only = old.mailed_only | source.mailed_only
+
+        def add(number):
+            lines.append((MAILED_ONLY if number in mailed_only else "") + self.entries[number])
+            written.add(number)
 
         def add_from(position):
-            while position < len(order) and order[position] not in self.old.entries:
+            while position < len(order) and order[position] not in old.entries:
                 if order[position] not in written:
-                    lines.append(self.entries[order[position]])
-                    written.add(order[position])
+                    add(order[position])
                 position += 1
 
         add_from(0)
-        for line in self.old.lines:
-            entry = line.split("#")[0].strip()
+        for line in old.lines:
+            entry = entry_of(line)
+            if entry and old is source and key(entry) not in self.entries:
+                print(f"{self.tag}: left out {entry}: it needs a line '# not needed'")
             if not entry:
                 lines.append(line)
             elif key(entry) in self.entries:
-                lines.append(self.entries[key(entry)])
-                written.add(key(entry))
+                add(key(entry))
                 add_from(order.index(key(entry)) + 1)
         write(f"{self.top}/{self.tag}/series", "\n".join(lines) + "\n")
 

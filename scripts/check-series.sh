@@ -109,14 +109,20 @@ defect()
 
 check_entries()
 {
-	local entry
+	local entry number last=''
 
-	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE")
+	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE" && series__mailed_only "$SERIES_FILE")
 	((${#ENTRIES[@]})) || defect series "it is empty"
 	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
 		die "--from $OPT_FROM: not in $SERIES_FILE" "name a patch as it does"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
+	done
+	# carry.py makes the series in the order of the numbers.
+	for entry in "${ENTRIES[@]}"; do
+		number=${entry##*/} number=${number%%-*}
+		[[ ! $number < $last ]] || defect "$entry" "its number is lower than $last before it"
+		last=$number
 	done
 	while read -r entry; do
 		defect "$entry" "not in the series"

@@ -32,9 +32,10 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --version N       of the series (default: 1); from 2 on the cover letter must say
                     what changed, under "Changes in vN:"
   --rfc             a request for comments
-  --to SET          perf: all patches (default)
+  --to SET          perf: all patches, also those that are mailed only (default)
                     stable-fixes: those that mend perf and stand alone, which are
                     before the line "# end of stable-fixes" of the series
+                    feature: the others, for a tree that has the stable-fixes
   --out DIR         receives mails/ and recipients (default: out/TAG-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
@@ -66,7 +67,8 @@ parse_options()
 check_options()
 {
 	[[ $OPT_VERSION =~ ^[1-9][0-9]*$ ]] || die_usage "--version $OPT_VERSION: not a number from 1 up"
-	[[ $OPT_TO =~ ^(perf|stable-fixes)$ ]] || die_usage "--to $OPT_TO: not perf or stable-fixes"
+	[[ $OPT_TO =~ ^(perf|stable-fixes|feature)$ ]] ||
+		die_usage "--to $OPT_TO: not perf, stable-fixes or feature"
 	pin__load "$TAG"
 	series__load "$TAG"
 	TEXT_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
@@ -82,13 +84,20 @@ load_submitter()
 			"git config user.name 'A Name' && git config user.email a.name@example.org"
 }
 
+# BELOW are those that the reader of the mails has already.
 choose_patches()
 {
-	CHOSEN=("${SERIES_PATCHES[@]}")
-	[[ $OPT_TO = stable-fixes ]] || return 0
+	BELOW=()
+	mapfile -t CHOSEN < <(series__entries "$SERIES_FILE" && series__mailed_only "$SERIES_FILE")
+	[[ $OPT_TO != perf ]] || return 0
 	grep -q -x '# end of stable-fixes' "$SERIES_FILE" ||
 		die "$SERIES_FILE does not say where they end" "add '# end of stable-fixes' after the last of them"
-	mapfile -t CHOSEN < <(series__entries <(sed '/^# end of stable-fixes$/q' "$SERIES_FILE"))
+	mapfile -t BELOW < <(series__entries <(sed '/^# end of stable-fixes$/q' "$SERIES_FILE"))
+	if [[ $OPT_TO = stable-fixes ]]; then
+		CHOSEN=("${BELOW[@]}") BELOW=()
+	else
+		CHOSEN=("${CHOSEN[@]:${#BELOW[@]}}")
+	fi
 }
 
 check_cover_letter()
@@ -147,14 +156,14 @@ make_base_commit()
 		run_git init -q -b base &&
 		(cd -- "$OUT_DIR/base/linux" && cp -a --parents tools/perf tools/lib "$REPO") &&
 		run_git add -A -f &&
-		run_git commit -q -m "$TAG" &&
-		run_git checkout -q -b "$OPT_TO"
+		run_git commit -q -m "$TAG"
 }
 
+# import_patches PATCH...
 import_patches()
 {
-	printf '%s\n' "${CHOSEN[@]}" >"$OUT_DIR/series.chosen"
-	run_git quiltimport --author "$NAME <$EMAIL>" --patches "$SERIES_DIR" --series "$OUT_DIR/series.chosen"
+	printf '%s\n' "$@" >"$OUT_DIR/series.imported"
+	run_git quiltimport --author "$NAME <$EMAIL>" --patches "$SERIES_DIR" --series "$OUT_DIR/series.imported"
 }
 
 # git takes subject and text of the cover letter from the description of the branch.
@@ -173,7 +182,7 @@ add_base_commit()
 {
 	local letter
 
-	[[ -n $PIN_COMMIT ]] || return 0
+	[[ -n $PIN_COMMIT ]] && ((${#BELOW[@]} == 0)) || return 0
 	letter=$(find "$MAILS.part" -name '*0000-cover-letter.patch')
 	sed -i "s/^-- \$/base-commit: $PIN_COMMIT\\n&/" "$letter"
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
@@ -198,7 +207,8 @@ check_mails()
 	rm -rf -- "$TREE" "$OUT_DIR/quilt"
 	cp -a -- "$REPO" "$TREE" && apply_mails "${PATCH_MAILS[@]}" || return 1
 	mkdir -- "$OUT_DIR/quilt" && cp -a -- "$OUT_DIR/base/linux/tools" "$OUT_DIR/quilt" &&
-		(cd -- "$OUT_DIR/quilt" && SERIES_FILE=$OUT_DIR/series.chosen &&
+		printf '%s\n' "${BELOW[@]}" "${CHOSEN[@]}" >"$OUT_DIR/series.all" &&
+		(cd -- "$OUT_DIR/quilt" && SERIES_FILE=$OUT_DIR/series.all &&
 			series__quilt push -q -a --fuzz=0 && rm -rf .pc) &&
 		compare_with_quilt
 }
@@ -245,7 +255,8 @@ write_recipients()
 
 make_mails()
 {
-	make_base_commit && import_patches && format_mails && add_base_commit
+	make_base_commit && import_patches "${BELOW[@]}" && run_git checkout -q -b "$OPT_TO" &&
+		import_patches "${CHOSEN[@]}" && format_mails && add_base_commit
 }
 
 print_commands()

@@ -20,8 +20,9 @@ print_usage()
 usage: scripts/show-series.sh [--all | TAG]
 
 Shows for each patch what it is on each tag: the pinned tag's very file (same),
-another file (adapted), a patch that only some tags need (added), or not needed
-(-); ? is a patch of which the series says nothing.
+another file (adapted), a patch that only some tags need (added), one that is mailed
+and not applied (mailed only), or not needed (-); ? is a patch of which the series
+says nothing.
 With a TAG, prints the patches that are not the same there, and since which version
 and why one is not needed.
 TAG is one of: $(pin__list | paste -s -d ' ')

@@ -5,16 +5,18 @@
 #
 # patches/TAG/series names patches as paths below patches/: a patch that several tags
 # need exists once, in the directory of the pinned tag or of the first that has it. A
-# line "# not needed: PATCH: since WHEN: WHY" says why a tag does without one.
+# line "# not needed: PATCH: since WHEN: WHY" says why a tag does without one. Lines "# mailed
+# only: PATCH" at the end name patches that are mailed with the others, and not applied.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
 #	series__load TAG	read its series; die if that or a patch is missing
 #	series__load_empty	no patches at all (--no-patches)
 #	series__entries FILE	print the patches that a series names
+#	series__mailed_only FILE	and those that are not applied
 #	series__compare PINNED TAG	for each patch of either series, in order: its
-#				path, "same", "adapted", "added", "not needed: since
-#				WHEN: WHY" or "missing", with a tab between; two
-#				patches with the same number are one
+#				path, "same", "adapted", "added", "mailed only", "not
+#				needed: since WHEN: WHY" or "missing", with a tab
+#				between; two patches with the same number are one
 #	series__print_unlisted TAG	the patches below its directory that no series names
 #	series__quilt COMMAND...	quilt, with the series and its patches
 #	series__check_changes	die if a patch holds no change (needs diffstat)
@@ -41,6 +43,11 @@ series__entries()
 	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e 's/^[[:space:]]*//' -e '/^$/d' "$1"
 }
 
+series__mailed_only()
+{
+	sed -n 's/^# mailed only: //p' "$1"
+}
+
 series__check_entry()
 {
 	[[ $1 != *[[:space:]]* ]] ||
@@ -64,7 +71,7 @@ series__print_unlisted()
 {
 	comm -23 \
 		<(cd -- "$SERIES_DIR" && find "$1" -type f \( -name '*.patch' -o -name '*.diff' \) | sort) \
-		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
+		<(sed -e 's/^# mailed only: //' -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
 }
 
 series__check_twice()
@@ -102,6 +109,7 @@ series__compare()
 	awk '
 		function number(patch) { sub(".*/", "", patch); sub("[-:].*", "", patch); return patch }
 		/^# not needed: / { why[number($4)] = substr($0, index($0, $5)); next }
+		/^# mailed only: / { mailed[number($4)] = $4 }
 		/^#/ || !NF { next }
 		NR == FNR { pinned[number($1)] = $1 }
 		NR != FNR { mine[number($1)] = $1 }
@@ -109,6 +117,8 @@ series__compare()
 		{
 			if (n in mine)
 				return mine[n] == pinned[n] ? "same" : "adapted"
+			if (n in mailed)
+				return "mailed only"
 			return (n in why) ? "not needed: " why[n] : "missing"
 		}
 		END {
@@ -117,6 +127,9 @@ series__compare()
 			for (n in mine)
 				if (!(n in pinned))
 					print n "\t" mine[n] "\tadded"
+			for (n in mailed)
+				if (!(n in pinned))
+					print n "\t" mailed[n] "\tmailed only"
 		}' "$SERIES_DIR/$1/series" "$SERIES_DIR/$2/series" | sort | cut -f 2-
 }
 

@@ -169,12 +169,13 @@ tree__die_push()
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
-# Print "PATCH: FILE: WHAT" for each hunk that is not at its line.
+# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch that is another
+# tag's has the lines of that.
 tree__list_offsets()
 {
-	awk '/^Applying patch / { patch = $3; sub(/.*\//, "", patch) }
+	awk -v mine="/$TAG/" '/^Applying patch / { is_mine = index("/" $3, mine); patch = $3; sub(/.*\//, "", patch) }
 		/^patching file / { file = $3 }
-		/^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' "$LOG_FILE"
+		is_mine && /^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' "$LOG_FILE"
 }
 
 tree__patch()

@@ -119,6 +119,23 @@ test_new_patch_and_one_that_is_gone()
 		fail "the series is $(cat "$TMP/t/patches/v0.2/series")"
 }
 
+# It stays the last one.
+test_patch_that_is_mailed_only()
+{
+	write_two_series
+	change 0003-m.patch c.c 2 'c two'
+	sed -i /0003/d "$PATCHES/series"
+	mv "$PATCHES/0003-m.patch" "$TMP/t/patches/v0.2"
+	echo '# mailed only: v0.2/0003-m.patch' >> "$TMP/t/patches/v0.2/series"
+	commit_series
+	change 0004-c.patch c.c 4 'c four'
+	carry 0 v0.1
+	[[ $(tail -n 2 "$TMP/t/patches/v0.2/series" | paste -s -d ' ') = "v0.1/0004-c.patch # mailed only: v0.2/0003-m.patch" ]] ||
+		fail "the series is $(cat "$TMP/t/patches/v0.2/series")"
+	holds "$TMP/t/patches/v0.2/0003-m.patch" '^ c four'
+	holds "$TMP/t/patches/v0.2/0003-m.patch" '^+c two'
+}
+
 test_change_of_the_other_tag_comes_back()
 {
 	write_two_series
@@ -185,6 +202,8 @@ test_patch_that_is_not_needed()
 	compare - same
 	PBM_PINS=$PINS PBM_PATCHES=$TMP/t/patches expect_status 0 "$SCRIPTS_DIR/show-series.sh" v0.2
 	printed "not needed: since v0.2: it is there"
+	sed -i 's/not needed: \(.*\): since.*/mailed only: \1/' "$TMP/t/patches/v0.2/series"
+	compare mailed same
 	sed -i /0001/d "$TMP/t/patches/v0.2/series"
 	compare '?' same
 	expect 1 check-series --fast v0.2

@@ -35,6 +35,9 @@ test_series_with_a_defect_in_its_list()
 	printed "FAILED  v0.1/0001-a.patch: listed twice"
 	printed "FAILED  v0.1/0003-c.patch: not in the series"
 	printed "FAILED  v0.1/0004-d.patch: listed, but not there"
+	printf 'v0.1/%s\n' 0002-b.patch 0001-a.patch > "$PATCHES/series"
+	check 1 --fast
+	printed "FAILED  v0.1/0001-a.patch: its number is lower than 0002 before it"
 	: > "$PATCHES/series"
 	check 1 --fast
 	printed "FAILED  series: it is empty"

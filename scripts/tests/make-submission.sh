@@ -59,6 +59,26 @@ test_submission_applies()
 	sed -i '1a # end of stable-fixes' "$PATCHES/series"
 	submit 0 --to stable-fixes
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
+	holds "$OUT/mails"/0001-*.patch "+a two"
+	submit 0 --to feature
+	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
+	holds "$OUT/mails"/0001-*.patch "+b two"
+}
+
+test_submission_has_what_is_mailed_only()
+{
+	write_good_series
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
+	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
+	sed -i 's,^v0.1/0002,# mailed only: &,' "$PATCHES/series"
+	submit 0
+	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 3 ]] || fail "not three mails"
+	holds "$OUT/mails"/0002-*.patch "+b two"
+	expect 0 apply-and-build --stop-after apply v0.1
+	! grep -r -q "b two" "$OUT/linux" || fail "it is applied"
+	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
+	submit 1
+	printed "  FAILED  v0.1/0002-b.patch: checkpatch: "
 }
 
 # A quilt that does nothing makes other files of the patches than git am of the mails.
