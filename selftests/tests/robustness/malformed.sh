@@ -941,6 +941,18 @@ test_groups_of_a_stream_are_those_of_its_last_description()
 	grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
 }
 
+# Enough to be in each slot of the table of ids
+test_a_stream_with_many_ids_is_grouped()
+{
+	generate "an event with 4,001 ids" --pipe <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		attr, ids = file.attr, file.u64(*range(10, 4010))
+		file.attr = lambda n: attr(n) + (b"" if n else ids)
+	END
+	run report --stdio --group -i "$TMP/file"
+	grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
+}
+
 test_descriptions_of_events_have_any_size()
 {
 	local size
