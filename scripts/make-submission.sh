@@ -27,6 +27,7 @@ usage: scripts/make-submission.sh [options] TAG
 
 Makes mails of the patches in patches/TAG/series, from and signed off by you, as
 git config user.name and user.email say, with submission/TAG/cover-letter as the first.
+The letter names patch NNNN-SUBJECT.patch as <NNNN>, which becomes the number of its mail.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --version N       of the series (default: 1); from 2 on the cover letter must say
@@ -35,7 +36,8 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --to SET          perf: all patches, also those that are mailed only (default)
                     stable-fixes: those that mend perf and stand alone, which are
                     before the line "# end of stable-fixes" of the series
-                    feature: the others, for a tree that has the stable-fixes
+                    feature: the others, for a tree that has the stable-fixes; the letter
+                    is sent without the paragraphs that name one of these
   --out DIR         receives mails/ and recipients (default: out/TAG-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
@@ -100,6 +102,31 @@ choose_patches()
 	fi
 }
 
+# number_patches PATCH...: the letter with the numbers that these patches have as mails;
+# or, if it names others, which are not of BELOW either, their names, and exit status 1.
+number_patches()
+{
+	awk '
+		function name_of(patch) { sub(/.*\//, "", patch); sub(/-.*/, "", patch); return patch }
+		FILENAME == ARGV[1] { mail[name_of($0)] = FNR; next }
+		FILENAME == ARGV[2] { below[name_of($0)]; next }
+		{
+			text = ""
+			left_out = 0
+			while (match($0, /<[0-9][0-9][0-9][0-9][a-z]?>/)) {
+				name = substr($0, RSTART + 1, RLENGTH - 2)
+				if (!(name in mail) && !(name in below))
+					unknown = unknown " <" name ">"
+				left_out += !(name in mail)
+				text = text substr($0, 1, RSTART - 1) mail[name]
+				$0 = substr($0, RSTART + RLENGTH)
+			}
+			if (!left_out)
+				letter = letter (letter ? "\n\n" : "") text $0
+		}
+		END { print unknown ? substr(unknown, 2) : letter; exit unknown != "" }' <(printf '%s\n' "$@") <(printf '%s\n' "${BELOW[@]}") RS= "$COVER"
+}
+
 check_cover_letter()
 {
 	COVER=$TEXT_DIR/cover-letter
@@ -109,6 +136,8 @@ check_cover_letter()
 		die "$COVER does not begin with a subject and an empty line" "correct it"
 	((OPT_VERSION == 1)) || grep -q -x "Changes in v$OPT_VERSION:" "$COVER" ||
 		die "$COVER does not say what changed" "add 'Changes in v$OPT_VERSION:'"
+	LETTER=$(number_patches "${CHOSEN[@]}") ||
+		die "$COVER names $LETTER, not a patch of the series" "correct it"
 }
 
 open_output()
@@ -173,7 +202,7 @@ format_mails()
 
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
-	run_git config "branch.$OPT_TO.description" "$(cat "$COVER")"
+	run_git config "branch.$OPT_TO.description" "$LETTER"
 	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base.."$OPT_TO"
 }
 

@@ -65,6 +65,24 @@ test_submission_applies()
 	holds "$OUT/mails"/0001-*.patch "+b two"
 }
 
+test_submission_numbers_patches_in_the_letter()
+{
+	write_good_series
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
+	printf 'Two\n\nFirst a (<0001>).\n\nThen b (<0002>).\n\nThe end.\n' > "$SUBMISSION/v0.1/cover-letter"
+	sed -i '1a # end of stable-fixes' "$PATCHES/series"
+	submit 0
+	holds "$OUT/mails/0000-cover-letter.patch" "First a (1)\."
+	holds "$OUT/mails/0000-cover-letter.patch" "Then b (2)\."
+	submit 0 --to feature
+	holds "$OUT/mails/0000-cover-letter.patch" "Then b (1)\."
+	holds "$OUT/mails/0000-cover-letter.patch" "The end\."
+	! grep -q "First" "$OUT/mails/0000-cover-letter.patch" || fail "it names a patch that is not sent"
+	printf 'Two\n\nThen c (<0003>).\n' > "$SUBMISSION/v0.1/cover-letter"
+	submit 2
+	printed "names <0003>, not a patch of the series"
+}
+
 test_submission_has_what_is_mailed_only()
 {
 	write_good_series
