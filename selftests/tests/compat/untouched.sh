@@ -93,7 +93,7 @@ test_reports()
 	want_same diff -s comm,sym header.data none.data
 }
 
-test_memory_reports_and_annotation()
+test_memory_reports()
 {
 	local file
 
@@ -101,6 +101,23 @@ test_memory_reports_and_annotation()
 	for file in header.data none.data; do
 		want_same_in_any_case mem report --stdio -i "$file"
 		want_same_in_any_case c2c report --stdio -i "$file"
+	done
+}
+
+disassembler()
+{
+	"$1" version --build-options | grep -i llvm
+}
+
+test_annotation()
+{
+	local file
+
+	unpatched_perf
+	[[ $(disassembler "$PBM_PERF") = "$(disassembler "$PBM_UNPATCHED_PERF")" ]] ||
+		skip "only one of the two perfs disassembles with LLVM"
+	record_both_modes
+	for file in header.data none.data; do
 		want_same_in_any_case annotate --stdio -i "$file" -s "$FUNCTION"
 	done
 }

@@ -175,4 +175,16 @@ test_kallsyms_is_read_to_its_end_once()
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
 }
 
+# The thread that reads side band events is the one that unshares its file system. Its last
+# poll() is ended by an event or by perf, and not by time.
+test_perf_ends_without_waiting_for_a_timeout()
+{
+	command -v strace >/dev/null || skip "strace is not there"
+	trace -f -qq -e trace=poll,unshare -e signal=none -o "$TMP/calls" \
+		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
+	awk '/unshare\(CLONE_FS\)/ { thread = $1 } $1 == thread && /poll/ { print }' "$TMP/calls" >"$TMP/polls"
+	cut -c 1-200 "$TMP/polls"
+	tail -n 1 "$TMP/polls" | grep -q ' = [1-9]' || fail "its last poll() times out"
+}
+
 run_tests
