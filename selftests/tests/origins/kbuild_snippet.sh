@@ -328,17 +328,146 @@ test_what_cannot_be_is_refused()
 	must_not_build "section type conflict" BPF_METADATA_version=1
 }
 
-test_build_date_is_the_time_of_the_compilation()
+# A clang that lets a second pass before each compilation, and notes when the first began
+prepare_slow_clang()
 {
-	local before after got
+	rm -f "$TMP/first"
+	cat >"$TMP/slow-clang" <<-END
+		#!/bin/sh
+		now=\$(date +%s)
+		[ -e "$TMP/first" ] || echo "\$now" >"$TMP/first"
+		while [ "\$(date +%s)" = "\$now" ]; do sleep 0.05; done
+		exec clang "\$@"
+	END
+	chmod +x "$TMP/slow-clang"
+}
+
+# The build dates in an object's data, in seconds
+date_in()
+{
+	date -u -f <(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o") +%s
+}
+
+# want_dates DATE NAME...: all of these objects have it
+want_dates()
+{
+	local want=$1 name got
+
+	shift
+	for name; do
+		got=$(date_in "$name")
+		[[ $got = "$want" ]] || fail "the date of $name is $got, not $want"
+	done
+}
+
+# build_slowly MAKE_OPTION...: the objects, all of them new, of which $1 is one. Sets DATE
+# to the date of that one, which is when make began: the system counts time from boot, so
+# it may be a second early.
+build_slowly()
+{
+	local before name=$1
+
+	shift
+	prepare_slow_clang
+	before=$(date +%s)
+	build CLANG="$TMP/slow-clang" "$@"
+	DATE=$(date_in "$name")
+	((before - 1 <= DATE && DATE <= $(<"$TMP/first"))) ||
+		fail "the date is $DATE, but make began from $before to $(<"$TMP/first")"
+}
+
+test_build_date_is_when_make_began()
+{
+	enter_new_project "$TMP/p" a b c <<<'BPF_METADATA_version := 1'
+	build_slowly a
+	want_dates "$DATE" b c
+	build_slowly a -B -j 2
+	want_dates "$DATE" b c
+}
+
+# The makefile above them knows nothing of the snippet.
+test_build_date_is_when_the_first_of_recursive_makes_began()
+{
+	enter_new_project "$TMP/p/one" a <<<'BPF_METADATA_version := 1'
+	enter_new_project "$TMP/p/two" a b <<<'BPF_METADATA_version := 1'
+	cd ..
+	cat >Makefile <<-'END'
+		all: one two
+		two: one
+		one two: ; $(MAKE) -C $@
+		.PHONY: all one two
+	END
+	build_slowly one/a
+	want_dates "$DATE" two/a two/b
+	build_slowly one/a -B -j 3
+	want_dates "$DATE" two/a two/b
+}
+
+# Such as a terminal that was opened from a recipe, after make has ended
+test_build_date_is_now_where_the_first_make_is_gone()
+{
+	local before
 
 	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
 	before=$(date +%s)
+	export MAKELEVEL=1
+	# shellcheck disable=SC2016 # for the inner shell
+	setsid -f sh -c 'make >"$1.part" 2>&1; mv "$1.part" "$1"' sh "$TMP/detached" </dev/null
+	await "the end of make" test -e "$TMP/detached"
+	cat "$TMP/detached"
+	DATE=$(date_in a)
+	((before <= DATE && DATE <= $(date +%s))) || fail "the date is $DATE, not $before or soon after"
+}
+
+# Neither tags nor files that git doesn't know change what is clean.
+test_build_date_in_a_clean_tree_is_that_of_the_commit()
+{
+	local -x GIT_AUTHOR_DATE='@1600000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0100'
+
+	enter_new_project "$TMP/p" a b <<-'END'
+		BPF_METADATA_KEYS := version
+		BPF_METADATA_version := 1
+	END
+	git init -q
+	commit_all one
 	build
-	after=$(date +%s)
-	got=$(stamped a build_date)
-	got=$(date -d "${got//\"/}" +%s)
-	((before <= got && got <= after)) || fail "$got is not from $before to $after"
+	want_dates 1700000000 a b
+	git tag 1-dirty
+	must_make ""
+	must_make "a.bpf.o b.bpf.o" -B
+	want_dates 1700000000 a b
+	cp a.bpf.o ..
+	build -B
+	cmp ../a.bpf.o a.bpf.o
+
+	echo >>a.bpf.c
+	build_slowly a
+	want_dates "$DATE" b
+	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
+	want_dates 5 a b
+	git checkout -q a.bpf.c
+	must_make "a.bpf.o b.bpf.o"
+	want_dates 1700000000 a b
+	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
+	want_dates 5 a b
+}
+
+test_build_date_is_later_in_what_a_later_make_makes()
+{
+	local first
+
+	enter_new_project "$TMP/p" a b <<<'BPF_METADATA_version := 1'
+	git init -q
+	commit_all one
+	echo '// dirty' | tee -a a.bpf.c >>b.bpf.c
+	build_slowly a
+	first=$DATE
+	must_make ""
+	want_dates "$first" a b
+	echo >>a.bpf.c
+	must_make "a.bpf.o"
+	want_dates "$first" b
+	((first < $(date_in a))) || fail "a has the date $(date_in a), b $first"
 }
 
 test_builds_are_reproducible()
