@@ -35,6 +35,7 @@ compare()
 		"$PBM_PERF" "$@" -i "$TMP/$file" >"$TMP/$file.all" 2>"$TMP/$file.err" </dev/null ||
 			fail "perf $* -i $file: $(cat "$TMP/$file.err")"
 		grep -v -E -e "$differs" "$TMP/$file.all" >"$TMP/$file.out" || :
+		drop_tips "$TMP/$file.out"
 	done
 	[[ -s $TMP/own.out ]] || fail "perf $* prints nothing"
 	same "perf $*" "$TMP/own.out" "$TMP/other.out"

@@ -1077,6 +1077,7 @@ test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf()
 			status=0
 			# shellcheck disable=SC2086 # several words
 			"$perf" $args -i "$TMP/file" >"$TMP/text" 2>&1 </dev/null || status=$?
+			drop_tips "$TMP/text"
 			echo "status $status" >>"$TMP/text"
 			[[ $perf = "$PBM_PERF" ]] || mv "$TMP/text" "$TMP/want"
 		done
