@@ -1,0 +1,349 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf inject --bpf-metadata-names: values become part of the names of functions, in files
+# and pipes of any writer and for any reader. Nothing else changes.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+NATIVE_ONLY="it rewrites files"
+PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
+
+# The recordings are the same for all tests of this file.
+record_once()
+{
+	[[ ! -e $TMP/functions ]] || return 0
+	start_recording "$TMP/both" -a -g -F 2000
+	hold busy_v1 busy_v2 simple functions named
+	spend 0 20000 1 40000
+	"${WORKLOAD[@]}"
+	stop_recording
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+	perfdata strip-block "$TMP/both" "$TMP/records-only"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/block-only"
+	record - -g -F 2000 >"$TMP/pipe"
+	functions_of "$TMP/both" >"$TMP/functions.part"
+	(($(wc -l <"$TMP/functions.part") >= 9)) || fail "next to no functions"
+	mv "$TMP/functions.part" "$TMP/functions"
+}
+
+# names FILE NEW KEYS [OPTION...]
+names()
+{
+	"$PBM_PERF" inject --bpf-metadata-names="$3" -i "$1" -o "$2" "${@:4}"
+}
+
+# ID<TAB>FUNCTION of the held programs, in the order of their ids
+functions_of()
+{
+	perfdata programs "$1" >"$TMP/programs"
+	awk 'NR == FNR { held[$1]; next } $1 in held {
+		n = split($6, names, ","); for (i = 1; i <= n; i++) print $1 "\t" names[i] }' \
+		"$TMP/ids" "$TMP/programs"
+}
+
+# new_names KEYS FILE: the names that the functions of $TMP/both should get from the values
+# in its block, for the programs in FILE.
+new_names()
+{
+	perfdata block "$TMP/both" >"$TMP/block"
+	python3 - "$1" "$TMP/block" "$TMP/functions" "$2" <<-'END'
+	import sys
+	from urllib.parse import quote
+
+	values = {}
+	with open(sys.argv[2], encoding="utf-8") as block:
+	    for line in block:
+	        prog, _, _, key, value = line.rstrip("\n").split("\t")
+	        if value[0] == '"':
+	            value = value[1:-1]
+	        values.setdefault(prog, {})[key] = quote(value, safe="+-._:~@")
+	with open(sys.argv[4], encoding="utf-8") as decided:
+	    decided = {line.split()[0] for line in decided}
+	with open(sys.argv[3], encoding="utf-8") as functions:
+	    for line in functions:
+	        prog, name = line.rstrip("\n").split("\t")
+	        for key in sys.argv[1].split(",") if prog in decided else []:
+	            if key in values.get(prog, {}):
+	                name += f"[{key}={values[prog][key]}]"
+	        if len(name) > 511:
+	            end = 511 - len("...]")
+	            cut = name.find("%", end - 2, end)
+	            name = name[:end if cut < 0 else cut] + "...]"
+	        print(prog, name, sep="\t")
+	END
+}
+
+# want_names NEW KEYS [FILE]: in KSYMBOLs and records
+want_names()
+{
+	new_names "$2" "${3:-$TMP/ids}" >"$TMP/want"
+	functions_of "$1" >"$TMP/got"
+	same "names in $1" "$TMP/want" "$TMP/got"
+	if [[ $1 != *block-only* ]]; then
+		# Functions of a name and set have one record.
+		cut -f 2 "$TMP/want" | sort -u >"$TMP/want-records"
+		perfdata records "$1" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want-records" >"$TMP/got-records"
+		same "names of records in $1" "$TMP/want-records" "$TMP/got-records"
+	fi
+}
+
+# What perf $1 sees of file $2, with names without what was added. A pipe has no symbols of the
+# vdso.
+samples_of()
+{
+	"$1" script -i "$2" 2>"$TMP/err" |
+		sed -E 's/(bpf_prog_[^][ ]*)(\[[^][ ]*\])+/\1/g; s/[^ ]+ \(\[vdso\]\)/vdso/'
+}
+
+same_samples()
+{
+	samples_of "$1" "$2" >"$TMP/want-samples"
+	samples_of "$1" "$3" >"$TMP/got-samples"
+	grep -q 'bpf_prog_.*_busy' "$TMP/want-samples" || fail "no sample in a program: $(cat "$TMP/err")"
+	same "samples of $3" "$TMP/want-samples" "$TMP/got-samples"
+}
+
+test_functions_have_the_values()
+{
+	record_once
+	names "$TMP/both" "$TMP/named" version
+	want_names "$TMP/named" version
+	grep -q '_busy\[version=1.0\]$' "$TMP/got" || fail "not as the manual says"
+	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
+}
+
+test_entries_stay()
+{
+	record_once
+	names "$TMP/both" "$TMP/named" version
+	perfdata check "$TMP/named"
+	perfdata all-entries "$TMP/both" | sort >"$TMP/want"
+	perfdata all-entries "$TMP/named" | sed -E 's/^(bpf_prog_[^[]*)(\[[^]\t]*\])+/\1/' | sort >"$TMP/got"
+	same "entries of records" "$TMP/want" "$TMP/got"
+	perfdata block "$TMP/both" >"$TMP/want"
+	perfdata block "$TMP/named" >"$TMP/got"
+	same "block" "$TMP/want" "$TMP/got"
+}
+
+# For the kernel the tag of the main function is another one than for perf.
+test_unloaded_functions_have_them_too()
+{
+	local id
+
+	hold busy_v1
+	id=${HELD_IDS[0]}
+	start_recording "$TMP/unloaded" -a
+	release
+	stop_recording
+	names "$TMP/unloaded" "$TMP/named" version
+	perfdata programs "$TMP/named" | awk -v id="$id" '$1 == id { print $6 }' | tr , '\n' |
+		sed 's/^bpf_prog_[^_]*//' | sort >"$TMP/want"
+	grep -q '_busy\[version=1.0\]$' "$TMP/want" || fail "the program is not in the recording"
+	"$PBM_PERF" script --show-bpf-events -i "$TMP/named" |
+		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags 0x1 name bpf_prog_[^_]*//p' |
+		grep -x -F -f "$TMP/want" | sort >"$TMP/got"
+	same "unloaded functions" "$TMP/want" "$TMP/got"
+}
+
+test_files_and_pipes()
+{
+	record_once
+	names "$TMP/both" - version >"$TMP/to-pipe"
+	want_names "$TMP/to-pipe" version
+	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
+}
+
+test_records_are_enough()
+{
+	record_once
+	# They don't tell which of the two programs of one name has which set.
+	sed 1,2d "$TMP/ids" >"$TMP/decided"
+	names "$TMP/records-only" "$TMP/named" version
+	want_names "$TMP/named" version "$TMP/decided"
+	perfdata all-entries "$TMP/records-only" | grep _busy >"$TMP/want"
+	perfdata all-entries "$TMP/named" | grep _busy >"$TMP/got"
+	same "records of programs that are undecided" "$TMP/want" "$TMP/got"
+}
+
+test_the_block_is_enough()
+{
+	record_once
+	names "$TMP/block-only" "$TMP/block-only-named" version
+	want_names "$TMP/block-only-named" version
+	want_no_records "$TMP/block-only-named"
+}
+
+test_modes_combine()
+{
+	record_once
+	names "$TMP/both" "$TMP/block-only-named" version --bpf-metadata=header
+	want_names "$TMP/block-only-named" version
+	want_no_records "$TMP/block-only-named"
+	perfdata block "$TMP/both" >"$TMP/want"
+	perfdata block "$TMP/block-only-named" >"$TMP/got"
+	same "block" "$TMP/want" "$TMP/got"
+
+	names "$TMP/records-only" "$TMP/block-only-named" version --bpf-metadata=none
+	functions_of "$TMP/block-only-named" | grep '_simple\[version=' || fail "no values without metadata"
+	[[ -z $(perfdata block "$TMP/block-only-named") ]] || fail "there is a block"
+	want_no_records "$TMP/block-only-named"
+}
+
+test_a_second_run_replaces_the_first()
+{
+	record_once
+	names "$TMP/both" "$TMP/first" owner,number,odd
+	names "$TMP/first" "$TMP/second" version
+	want_names "$TMP/second" version
+	names "$TMP/both" "$TMP/once" version
+	perfdata all-entries "$TMP/once" >"$TMP/want"
+	perfdata all-entries "$TMP/second" >"$TMP/got"
+	same "entries of records" "$TMP/want" "$TMP/got"
+	names "$TMP/second" "$TMP/third" owner
+	want_names "$TMP/third" owner
+}
+
+test_no_value_ends_a_name()
+{
+	local key
+
+	record_once
+	for key in array empty long number odd percents odd,version; do
+		names "$TMP/both" "$TMP/named" "$key"
+		want_names "$TMP/named" "$key"
+		grep "_named\[${key%%,*}=" "$TMP/got" >"$TMP/named-got" || fail "no value of $key"
+		! grep -P '\t.{512}' "$TMP/named-got" || fail "a name of $key is too long"
+		! grep -P '\t.*[^][\w%=+.:~@-]' "$TMP/named-got" || fail "a name of $key isn't clean"
+	done
+}
+
+test_unknown_keys_are_warned_of()
+{
+	record_once
+	names "$TMP/both" "$TMP/named" nope 2>"$TMP/err"
+	grep -q "No BPF program has metadata with the key 'nope'" "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
+	want_names "$TMP/named" nope
+}
+
+test_impossible_combinations_are_refused()
+{
+	record_once
+	if "$PBM_PERF" inject --bpf-metadata-names=version --vm-time-correlation=dry-run \
+		-i "$TMP/both" 2>"$TMP/err"; then
+		fail "an update in place is accepted"
+	fi
+	grep -q "^--bpf-metadata-names can't be combined with" "$TMP/err" || fail "$(cat "$TMP/err")"
+}
+
+test_compressed_events_are_warned_of()
+{
+	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
+	start_recording "$TMP/compressed" -a -z
+	hold busy_v1
+	stop_recording
+	names "$TMP/compressed" "$TMP/named" version 2>"$TMP/err"
+	grep -q '^WARNING: .* are compressed' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
+}
+
+test_unpatched_perf_shows_them()
+{
+	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
+	record_once
+	names "$TMP/both" "$TMP/block-only-named" version --bpf-metadata=header
+	same_samples "$PBM_UNPATCHED_PERF" "$TMP/block-only" "$TMP/block-only-named"
+	"$PBM_UNPATCHED_PERF" script -F ip,sym -i "$TMP/block-only-named" |
+		grep -o '_busy\[.*\]' | sort -u >"$TMP/got" || fail "no named program"
+	printf '%s\n' '_busy[version=1.0]' '_busy[version=2.0]' >"$TMP/want"
+	same "names" "$TMP/want" "$TMP/got"
+}
+
+# What flame graphs are made of: one line for each stack, with ";" between functions
+test_stackcollapse_shows_them()
+{
+	local file
+
+	"$PBM_PERF" check -q feature libpython || skip "this perf is built without libpython"
+	record_once
+	names "$TMP/both" "$TMP/named" version,odd
+	for file in both named; do
+		PERF_EXEC_PATH=$OUTPUT "$PBM_PERF" script -s "$OUTPUT/scripts/python/stackcollapse.py" \
+			-i "$TMP/$file" >"$TMP/$file.stacks"
+	done
+	grep -q '_busy\[version=1.0\][^;]* [0-9]*$' "$TMP/named.stacks" || fail "no named program"
+	sed -E 's/(bpf_prog_[^][ ;]*)(\[[^][ ;]*\])+/\1/g' "$TMP/named.stacks" | sum_stacks >"$TMP/got"
+	sum_stacks <"$TMP/both.stacks" >"$TMP/want"
+	same "stacks" "$TMP/want" "$TMP/got"
+}
+
+sum_stacks()
+{
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum) print s, sum[s] }' | sort
+}
+
+test_annotate_finds_the_program()
+{
+	record_once
+	names "$TMP/both" "$TMP/named" version
+	sed -n 's/^[0-9]*\t\(.*_busy\)$/\1/p;T;q' "$TMP/functions" >"$TMP/symbol"
+	"$PBM_PERF" annotate --stdio -i "$TMP/both" "$(cat "$TMP/symbol")" >"$TMP/plain" 2>&1 || :
+	! grep -q 'Please link with' "$TMP/plain" || skip "this perf can't disassemble BPF programs"
+	new_names version "$TMP/ids" | sed -n 's/^[0-9]*\t\(.*_busy\[version=1.0\]\)$/\1/p' >"$TMP/symbol"
+	"$PBM_PERF" annotate --stdio -i "$TMP/named" "$(cat "$TMP/symbol")" >"$TMP/out" 2>"$TMP/err"
+	grep -q -E '^ +[0-9]+[.][0-9]+ .*: +[0-9a-f]+: ' "$TMP/out" || fail "no code: $(head "$TMP/out" "$TMP/err")"
+}
+
+# perf's names of functions for readers that take those of the kernel from a kallsyms
+kallsyms_of()
+{
+	grep -v '\[bpf\]$' /proc/kallsyms
+	"$PBM_PERF" script --show-bpf-events -i "$1" |
+		sed -n 's/.*PERF_RECORD_KSYMBOL addr \([0-9a-f]*\) len [0-9]* type 1 flags 0x0 name \(.*\)/\1 t \2\t[bpf]/p' |
+		sort -u
+}
+
+# The messages of hotspot-perfparser but for those of the command and of progress, and with
+# names as they were. Each has a length, and its kind in the first byte; 5 is a string.
+without_values()
+{
+	python3 - "$1" <<-'END'
+	import re
+	import struct
+	import sys
+
+	with open(sys.argv[1], "rb") as file:
+	    data = file.read()
+	pos = data.index(b"\0") + 5
+	while pos < len(data):
+	    (size,) = struct.unpack_from("<I", data, pos)
+	    message = data[pos + 4:pos + 4 + size]
+	    pos += 4 + size
+	    if message[0] == 5:
+	        text = re.sub(rb"^(bpf_prog_\w*)\[.*\]$", rb"\1", message[9:])
+	        print("string", message[1:5].hex(), text)
+	    elif message[0] not in (7, 9):
+	        print(message.hex())
+	END
+}
+
+# It takes the names of the kernel's functions from a kallsyms. A string of it has a number,
+# so the key is one by which no two functions of a name differ.
+test_hotspot_shows_them()
+{
+	local file
+
+	[[ -n $PERFPARSER ]] || skip "hotspot is not installed"
+	record_once
+	names "$TMP/both" "$TMP/block-only-named" owner --bpf-metadata=header
+	for file in block-only block-only-named; do
+		kallsyms_of "$TMP/$file" >"$TMP/kallsyms"
+		cp "$TMP/$file" "$TMP/perf.data"
+		QT_HASH_SEED=0 "$PERFPARSER" --input "$TMP/perf.data" --kallsyms "$TMP/kallsyms" \
+			--output "$TMP/$file.b2qt" 2>"$TMP/err"
+		without_values "$TMP/$file.b2qt" >"$TMP/$file.out"
+	done
+	grep -a -q '_busy\[owner=tests\]' "$TMP/block-only-named.b2qt" || fail "no named program"
+	same "messages of hotspot-perfparser" "$TMP/block-only.out" "$TMP/block-only-named.out"
+}
+
+run_tests
