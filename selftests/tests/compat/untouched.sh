@@ -145,16 +145,28 @@ test_headers_with_metadata()
 	done
 }
 
+# The member "bpf-prog-id" of frames, and the size of the file, which has it
+drop_program_ids()
+{
+	perl -0777 -p -i -e 's/,\n\t+"bpf-prog-id": \d+(?=\n)//g' "$TMP/outputs/patched/out.json"
+	sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
+}
+
+# The ids of programs are known all the same.
 test_converted_data_without_metadata()
 {
 	record_both_modes
-	want_same data convert --to-json out.json -i none.data
+	both json data convert --to-json out.json -i none.data
+	(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
+	drop_program_ids
+	same_outputs
 }
 
 test_converted_data_with_metadata()
 {
 	record_both_modes
 	both json data convert --to-json out.json -i header.data
+	drop_program_ids
 	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
 	import json
 	import sys

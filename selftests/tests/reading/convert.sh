@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf data convert --to-json: the metadata after the samples, as JSON values.
+# perf data convert --to-json: the metadata after the samples, as JSON values, and the
+# program of each frame.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -38,7 +39,7 @@ entries_of()
 	with open(sys.argv[1], encoding="utf-8") as file:
 	    top = json.load(file, parse_int=str, parse_float=str)
 	for prog in top.get("bpf-metadata", []):
-	    for key, value in prog["metadata"].items():
+	    for key, value in (prog["metadata"] or {}).items():
 	        print(prog["id"], prog["name"], key, json.dumps(value), sep="\t")
 	END
 }
@@ -152,6 +153,96 @@ test_without_metadata_there_is_no_key()
 	if grep -e metadata "$TMP/keys"; then
 		fail "there is one"
 	fi
+}
+
+# ID<TAB>SAMPLES of each program, in whose functions are the samples of FILE
+samples_in_file()
+{
+	local period
+
+	period=$("$PBM_PERF" script -G -F period -i "$1" | sort -u)
+	(($(wc -w <<<"$period") == 1)) || fail "the samples have periods: $period"
+	perfdata costs "$1" | awk -F '\t' -v period="$period" '{ sum[$1] += $4 / period }
+		END { for (id in sum) print id "\t" sum[id] }' | sort
+}
+
+# The same from $1.json, of the first frames. Of the others, those in functions of a program
+# must have the id of a program with such a function, see "perfdata programs"; the caller of
+# such a function is of the same program, if of any.
+samples_in_json()
+{
+	python3 - "$1.json" 3< <(perfdata programs "$1") <<-'END' | sort
+	import collections
+	import json
+	import sys
+
+	with open(3, encoding="utf-8") as file:
+	    functions = {int(line.split()[0]): line.split()[5].split(",") for line in file}
+	with open(sys.argv[1], encoding="utf-8") as file:
+	    samples = json.load(file)["samples"]
+	costs = collections.Counter()
+	for sample in samples:
+	    ids = [frame.get("bpf-prog-id", "N/A") for frame in sample["callchain"]]
+	    costs[ids[0] if ids else "N/A"] += 1
+	    for number, frame in zip(ids, sample["callchain"]):
+	        known = functions.get(number, [])
+	        if (number != "N/A" or frame.get("dso", "").startswith("bpf_prog_")) and frame["symbol"] not in known:
+	            sys.exit(f"{frame} is of {known}")
+	    if len({number for number in ids if number != "N/A"}) > 1:
+	        sys.exit(f"several programs: {sample}")
+	for number, nr in costs.items():
+	    print(number, nr, sep="\t")
+	END
+}
+
+test_frames_name_their_programs()
+{
+	local file
+
+	hold busy_v1 busy_v2 busy busy_v1
+	spend 0 20000 1 60000 2 30000 3 10000
+	record "$TMP/flat"
+	record "$TMP/graph" -g
+	record - -g >"$TMP/graph-pipe"
+	perfdata strip-block "$TMP/graph" "$TMP/graph-records"
+	for file in "$TMP/flat" "$TMP/graph" "$TMP/graph-records" "$TMP/graph-pipe"; do
+		convert "$file"
+		samples_in_file "$file" >"$TMP/want"
+		(($(grep -c -x -F -f <(printf '%s\n' "${HELD_IDS[@]}") <(cut -f 1 "$TMP/want")) == 4)) ||
+			fail "not all programs have samples: $(cat "$TMP/want")"
+		samples_in_json "$file" >"$TMP/got"
+		same "samples by program in $file" "$TMP/want" "$TMP/got"
+	done
+}
+
+# ID<TAB>NAME of programs that have {}
+without_in_json()
+{
+	python3 - "$1.json" <<-'END' | sort
+	import json
+	import sys
+
+	with open(sys.argv[1], encoding="utf-8") as file:
+	    for prog in json.load(file)["bpf-metadata"]:
+	        if prog["metadata"] == {}:
+	            print(prog["id"], prog["name"], sep="\t")
+	END
+}
+
+# Not so if nobody has looked at them, as where the metadata is from records.
+test_programs_without_metadata_are_listed()
+{
+	hold busy busy_v1
+	record "$TMP/without"
+	perfdata without "$TMP/without" | sort >"$TMP/want"
+	grep -q -x "${HELD_IDS[0]}"$'\t'busy "$TMP/want" || fail "not in the block: $(cat "$TMP/want")"
+	convert "$TMP/without"
+	without_in_json "$TMP/without" >"$TMP/got"
+	same "programs without metadata" "$TMP/want" "$TMP/got"
+	perfdata strip-block "$TMP/without" "$TMP/without-block"
+	convert "$TMP/without-block"
+	without_in_json "$TMP/without-block" >"$TMP/got"
+	same "programs that have no records" /dev/null "$TMP/got"
 }
 
 # A file need not come from perf record: no text in it makes the output no JSON.

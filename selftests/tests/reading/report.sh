@@ -127,6 +127,96 @@ test_all_programs_cost_what_perf_script_shows()
 	same "cost in perf script" "$TMP/want" "$TMP/got"
 }
 
+# VALUE<TAB>PERIOD of field $1 of perf script, for the samples of file $2
+script_costs()
+{
+	"$PBM_PERF" script -G -F "period,$1" -i "$2" | sed 's/^ *\([0-9]*\)  *\(.*\)/\2\t\1/' | sum_up
+}
+
+# $TMP/want-prog and $TMP/want-set have the costs. There a blank follows the id.
+want_script_costs()
+{
+	sed 's/^\([0-9]*\) /\1:/' "$TMP/want-prog" | sort >"$TMP/want"
+	script_costs bpf_prog "$1" >"$TMP/got"
+	same "programs in perf script" "$TMP/want" "$TMP/got"
+	script_costs bpf_metadata "$1" >"$TMP/got"
+	same "sets in perf script" "$TMP/want-set" "$TMP/got"
+}
+
+test_perf_script_tells_the_program_of_each_sample()
+{
+	record_once
+	cp "$TMP/costs" "$TMP/want-prog"
+	costs_by_set "$TMP/all" >"$TMP/want-set"
+	want_script_costs "$TMP/all"
+	want_script_costs "$TMP/block-only"
+	# The events tell it, too: in a pipe, and where they are shown.
+	costs_by_program "$TMP/pipe" | sed 's/^\([0-9]*\) /\1:/' | sort >"$TMP/want"
+	script_costs bpf_prog - <"$TMP/pipe" >"$TMP/got"
+	same "programs in a pipe" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" script -G -F period,bpf_prog -i "$TMP/all" >"$TMP/want"
+	"$PBM_PERF" script -G -F period,bpf_prog --show-bpf-events -i "$TMP/all" |
+		grep -v -e PERF_RECORD_ -e '^  entry ' >"$TMP/got"
+	same "programs beside events" "$TMP/want" "$TMP/got"
+}
+
+# The sample's own program, on the line that the sample begins with
+test_perf_script_prints_fields_before_call_chains()
+{
+	record_once
+	"$PBM_PERF" script -F ip,sym,bpf_prog -i "$TMP/all" |
+		awk -v bpf="^$FUNCTION" '
+			/^ / { prog = $1; next }
+			prog != "" { print (($2 ~ bpf) == (prog != "N/A") ? "right" : "wrong"), prog, $0; prog = "" }' >"$TMP/got"
+	grep -q "^right ${HELD_IDS[0]:-[0-9]*}:busy " "$TMP/got" || fail "no program: $(head "$TMP/got")"
+	if grep '^wrong' "$TMP/got"; then
+		fail "not the program of the first address"
+	fi
+}
+
+test_perf_script_refuses_sets_that_come_last()
+{
+	local file
+
+	record_once
+	for file in pipe records-only; do
+		if "$PBM_PERF" script -F bpf_metadata -i "$TMP/$file" >"$TMP/out" 2>"$TMP/error"; then
+			fail "$file was read: $(head -n 3 "$TMP/out")"
+		fi
+		[[ ! -s $TMP/out ]] || fail "$file: printed $(head -n 3 "$TMP/out")"
+		grep -F "perf inject --bpf-metadata=header -i $TMP/$file -o FILE" "$TMP/error" ||
+			fail "no hint: $(cat "$TMP/error")"
+	done
+	# What the hint says
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/pipe" -o "$TMP/from-pipe"
+	costs_by_program "$TMP/from-pipe" >"$TMP/want-prog"
+	costs_by_set "$TMP/from-pipe" >"$TMP/want-set"
+	want_script_costs "$TMP/from-pipe"
+}
+
+# Neither a program nor a block is in the file.
+test_perf_script_needs_no_programs()
+{
+	record "$TMP/no-programs" --no-bpf-event
+	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i "$TMP/no-programs" | sort -u >"$TMP/got"
+	echo " $NOT_BPF $NOT_BPF" >"$TMP/want"
+	same "fields" "$TMP/want" "$TMP/got"
+}
+
+test_perf_script_prints_the_fields_when_asked()
+{
+	record_once
+	"$PBM_PERF" script -i "$TMP/all" >"$TMP/want"
+	if grep -e "$NOT_BPF" -e '[0-9]:busy' -e 'owner=' "$TMP/want"; then
+		fail "the fields are in the default output"
+	fi
+	"$PBM_PERF" script -F +bpf_prog,+bpf_metadata,-bpf_prog,-bpf_metadata -i "$TMP/all" >"$TMP/got"
+	same "output without the fields" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" script -F +bpf_prog,+bpf_metadata -i "$TMP/all" |
+		sed "s@^\(.*: \) \($NOT_BPF $NOT_BPF\|[0-9]*:[^ ]* \(([a-z]*)\|[a-z_]*=.*\)\)\$@\1@" >"$TMP/got"
+	same "output with the fields taken out" "$TMP/want" "$TMP/got"
+}
+
 test_programs_with_equal_sets_fold_together()
 {
 	record_once
@@ -573,6 +663,7 @@ test_reloaded_programs_are_told_apart()
 	perfdata strip "$TMP/reloaded" "$TMP/reloaded-block"
 	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
 	want_rows reloaded reloaded-block
+	want_script_costs "$TMP/reloaded"
 	# There are two programs of the name in the records.
 	sed 's/^owner="tests", version="[12].0"/(ambiguous)/; s/^(none)/(unknown)/' "$TMP/want-set" |
 		sum_up >"$TMP/want-records"
