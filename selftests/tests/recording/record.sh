@@ -156,4 +156,93 @@ test_unprivileged_recording_prints_what_unpatched_perf_prints()
 	same "messages of perf record" "$TMP/unpatched" "$TMP/patched"
 }
 
+# As record, with -v; what it says is in $TMP/messages.
+record_verbosely()
+{
+	local file=$1
+
+	shift
+	"$PBM_PERF" record -v -N -a -e cpu-clock "$@" -o "$file" -- "${WORKLOAD[@]}" 2>"$TMP/messages"
+}
+
+# The line in them about the metadata it wrote
+said_metadata()
+{
+	grep -E -e '^BPF metadata: (of [0-9]+ programs|none)' "$TMP/messages" >"$TMP/said" ||
+		fail "perf record -v does not say what it wrote: $(grep -i bpf "$TMP/messages")"
+	(($(wc -l <"$TMP/said") == 1)) || fail "it says it more than once: $(cat "$TMP/said")"
+	cat "$TMP/said"
+}
+
+test_verbose_says_what_was_written()
+{
+	local mode nr
+
+	hold simple functions keys_0
+	for mode in all header pipe none; do
+		case $mode in
+		pipe)	record_verbosely - >"$TMP/data" ;;
+		*)	record_verbosely "$TMP/data" --bpf-metadata="$mode" ;;
+		esac
+		perfdata block "$TMP/data" >"$TMP/block"
+		nr=$(cut -f 1 "$TMP/block" | sort -u | wc -l)
+		perfdata types "$TMP/data" >"$TMP/types"
+		if [[ $mode = none ]]; then
+			! grep '^BPF metadata: ' "$TMP/messages" || fail "mode none says that"
+		elif grep -q -x 84 "$TMP/types"; then
+			said_metadata | grep -q -E -e "of $nr programs in the header and in records\. .* v6\.17 and later, can read" ||
+				fail "there are records, and $nr programs in the header"
+		else
+			((nr >= 2)) || fail "no metadata in mode $mode"
+			said_metadata | grep -q -e "of $nr programs in the header only" ||
+				fail "there are no records, and $nr programs in the header"
+		fi
+		! grep 'Not read' "$TMP/messages" || fail "root could not read that"
+	done
+	"$PBM_PERF" record -N -a -e cpu-clock -o "$TMP/data" true 2>"$TMP/messages"
+	! grep 'BPF metadata' "$TMP/messages" || fail "it says that without -v"
+}
+
+# perf record by root, who lacks this capability, of a program that loads
+record_without()
+{
+	setpriv --bounding-set="-$1" "$PBM_PERF" record -v -N -a -e cpu-clock -o "$TMP/data" -- \
+		"$OUTPUT/churn" -n 1 >"$TMP/list" 2>"$TMP/messages"
+	said_metadata >&2
+}
+
+# The oracle is bpftool, which needs it for the same calls. Without CAP_SYS_ADMIN a program
+# can be loaded still.
+test_verbose_says_which_capability_is_missing()
+{
+	native_only "it is about capabilities, not about machines"
+	hold simple
+	if setpriv --bounding-set=-sys_admin "$BPFTOOL" prog show id "${HELD_IDS[0]}" >"$TMP/shown" 2>&1; then
+		skip "bpftool can read programs without CAP_SYS_ADMIN"
+	fi
+	grep -q "Operation not permitted" "$TMP/shown" || fail "bpftool says: $(cat "$TMP/shown")"
+	record_without sys_admin
+	grep -q -F "none. Not read: programs that loaded later (bpf_prog_get_fd_by_id: Operation not permitted, CAP_SYS_ADMIN is missing). Not read: programs that were there before (bpf_prog_get_next_id: Operation not permitted, CAP_SYS_ADMIN is missing)" \
+		"$TMP/said" || fail "that isn't all"
+	perfdata block "$TMP/data" >"$TMP/block"
+	[[ ! -s $TMP/block ]] || fail "but there is metadata"
+
+	# Nothing is missing that is not needed.
+	record_without sys_time
+	! grep "Not read" "$TMP/said" || fail "CAP_SYS_TIME isn't needed"
+}
+
+test_verbose_says_that_addresses_are_hidden()
+{
+	native_only "it is about capabilities, not about machines"
+	hold simple
+	if setpriv --bounding-set=-syslog head -n 1 /proc/kallsyms | grep -q -v '^0* '; then
+		skip "kernel addresses are not restricted"
+	fi
+	record_without syslog
+	grep -q "Not read: programs that were there before (their addresses are hidden, CAP_SYSLOG is missing)" \
+		"$TMP/said" || fail "not that"
+	! grep "CAP_SYS_ADMIN" "$TMP/said" || fail "that one is there"
+}
+
 run_tests
