@@ -107,7 +107,8 @@ want_prog_infos()
 	same "features of $1" "$TMP/want" "$TMP/got"
 }
 
-test_default_keeps_what_is_there()
+# With "all" it is in the place where perf record writes it, also if the samples are sorted.
+test_default_and_all_keep_what_is_there()
 {
 	local mode
 
@@ -117,17 +118,130 @@ test_default_keeps_what_is_there()
 		want_records "$TMP/out"
 		want_block "$TMP/out"
 		same_samples "$TMP/both" "$TMP/out"
-
-		inject ${mode:+"$mode"} -i "$TMP/block-only" -o "$TMP/out"
-		want_no_records "$TMP/out"
-		want_block "$TMP/out"
-		same_samples "$TMP/both" "$TMP/out"
+		[[ -z $mode ]] || perfdata check "$TMP/out"
 
 		inject ${mode:+"$mode"} -i "$TMP/records-only" -o "$TMP/out"
 		want_records "$TMP/out"
 		want_no_block "$TMP/out"
 		same_samples "$TMP/both" "$TMP/out"
 	done
+	inject -i "$TMP/block-only" -o "$TMP/out"
+	want_no_records "$TMP/out"
+	want_block "$TMP/out"
+	same_samples "$TMP/both" "$TMP/out"
+}
+
+# File $2 has the records of file $1, where perf record has them, and its block.
+same_metadata()
+{
+	perfdata check "$2"
+	{ perfdata records "$1"; perfdata all-entries "$1"; } >"$TMP/want"
+	{ perfdata records "$2"; perfdata all-entries "$2"; } >"$TMP/got"
+	same "records of $2" "$TMP/want" "$TMP/got"
+	perfdata block "$1" >"$TMP/want"
+	perfdata block "$2" >"$TMP/got"
+	same "block of $2" "$TMP/want" "$TMP/got"
+}
+
+# $1 is a file or a pipe with records. They are taken out, and made again from the header.
+make_records_again()
+{
+	local out
+
+	rm -rf "$TMP/headers"
+	mkdir "$TMP/headers"
+	inject --bpf-metadata=header -i - -o "$TMP/headers/file" <"$1"
+	inject --bpf-metadata=header -i - -o - <"$1" >"$TMP/headers/pipe"
+	want_no_records "$TMP/headers/file"
+	want_no_records "$TMP/headers/pipe"
+	inject --bpf-metadata=all -i "$TMP/headers/file" -o "$TMP/headers/file-to-file"
+	inject --bpf-metadata=all -i "$TMP/headers/file" -o - >"$TMP/headers/file-to-pipe"
+	inject --bpf-metadata=all -i - -o "$TMP/headers/pipe-to-file" <"$TMP/headers/pipe"
+	inject --bpf-metadata=all -i - -o - <"$TMP/headers/pipe" >"$TMP/headers/pipe-to-pipe"
+	for out in "$TMP"/headers/*-to-*; do
+		same_metadata "$1" "$out"
+		same_samples "$1" "$out"
+	done
+}
+
+# Of sets with one name, of sets that fill several records, and of values that are cut
+test_all_makes_the_records_again()
+{
+	record_once
+	hold busy_v1 busy_v2 functions lengths keys_1000
+	record - -F 999 >"$TMP/many"
+	perfdata records "$TMP/many" | cut -f 1 >"$TMP/names"
+	(($(grep -c '_busy$' "$TMP/names") >= 2 && $(grep -c '_keys_1000$' "$TMP/names") >= 5)) ||
+		fail "not these records: $(cat "$TMP/names")"
+	make_records_again "$TMP/many"
+	make_records_again "$TMP/pipe"
+	inject --bpf-metadata=all -i "$TMP/block-only" -o "$TMP/again"
+	same_metadata "$TMP/both" "$TMP/again"
+}
+
+test_all_makes_the_records_of_programs_that_loaded_later()
+{
+	hold simple
+	start_recording "$TMP/live" -a
+	churn -n 3
+	stop_recording
+	perfdata strip "$TMP/live" "$TMP/stripped"
+	inject --bpf-metadata=all -i "$TMP/stripped" -o "$TMP/again"
+	same_metadata "$TMP/live" "$TMP/again"
+	perfdata records "$TMP/again" | cut -f 1 >"$TMP/names"
+	(($(grep -c -e '_churn_[0-9]' "$TMP/names") >= 3)) || fail "not of these: $(cat "$TMP/names")"
+}
+
+test_all_makes_what_bpftool_shows()
+{
+	local id
+
+	hold types
+	id=${HELD_IDS[0]}
+	record "$TMP/header" --bpf-metadata=header
+	"$BPFTOOL" -j prog show id "$id" >"$TMP/oracle"
+	inject --bpf-metadata=all -i "$TMP/header" -o "$TMP/again"
+	show "$TMP/again"
+	values compare "$SELFTESTS/progs/types.bpf.c" "" "$TMP/again.script" "$(symbol_of 0)" "$TMP/oracle" "$id"
+}
+
+records_shown_by_peer()
+{
+	"$PBM_PEER_PERF" script --show-bpf-events -i "$1" >"$TMP/shown"
+	grep -a -e 'PERF_RECORD_BPF_METADATA' -e '^  entry ' "$TMP/shown"
+}
+
+test_a_peer_shows_the_records_that_all_made()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	record_once
+	records_shown_by_peer "$TMP/both" >"$TMP/want" || skip "$PBM_PEER_PERF shows no records"
+	! records_shown_by_peer "$TMP/block-only" || fail "these are no records"
+	inject --bpf-metadata=all -i "$TMP/block-only" -o "$TMP/again"
+	records_shown_by_peer "$TMP/again" >"$TMP/got" || fail "no records"
+	same "what $PBM_PEER_PERF shows" "$TMP/want" "$TMP/got"
+	same_samples "$TMP/both" "$TMP/again" "$PBM_PEER_PERF"
+}
+
+# perf inject doesn't look at compressed events. What perf record writes itself, of programs
+# that were there before, isn't.
+test_all_leaves_out_programs_without_functions()
+{
+	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
+	hold simple
+	start_recording "$TMP/compressed" -a -z --bpf-metadata=header
+	churn -n 3
+	stop_recording
+	perfdata block "$TMP/compressed" >"$TMP/lines"
+	awk -F '\t' '$2 ~ /^churn_/ { print $1 }' "$TMP/lines" | sort -u >"$TMP/ids.left-out"
+	(($(wc -l <"$TMP/ids.left-out") == 3)) || fail "the header has not those: $(cat "$TMP/lines")"
+	inject -v --bpf-metadata=all -i "$TMP/compressed" -o "$TMP/again" 2>"$TMP/messages"
+	sed -n 's/^BPF metadata: no records of program \([0-9]*\),.* unknown$/\1/p' "$TMP/messages" >"$TMP/got"
+	same "programs that are left out" "$TMP/ids.left-out" "$TMP/got"
+	perfdata records "$TMP/again" | cut -f 1 >"$TMP/names"
+	grep -q -x -e "$(symbol_of 0)" "$TMP/names" || fail "no record of $(symbol_of 0)"
+	inject --bpf-metadata=all -i "$TMP/compressed" -o "$TMP/again" 2>"$TMP/messages"
+	! grep 'BPF metadata' "$TMP/messages" || fail "it says that without -v"
 }
 
 test_header_leaves_records_out_and_keeps_the_block()
