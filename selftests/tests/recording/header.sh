@@ -142,6 +142,49 @@ test_mode_header_writes_the_same_block_and_no_record()
 	done
 }
 
+# What perf script --show-bpf-events prints of metadata, with these options
+shown_of()
+{
+	"$PBM_PERF" script --show-bpf-events "$@" >"$TMP/script"
+	grep -e '^PERF_RECORD_BPF_METADATA prog ' -e '^  entry [0-9]*: ' "$TMP/script"
+}
+
+# Sets that fill two records, and values that are cut, are shown as they are in records.
+test_perf_script_shows_the_block_as_records()
+{
+	record_once
+	perfdata strip "$TMP/all" "$TMP/stripped"
+	shown_of -i "$TMP/all" >"$TMP/want"
+	# Of records nothing is shown twice.
+	(($(grep -c '^PERF_RECORD_BPF_METADATA' "$TMP/want") == $(perfdata records "$TMP/all" | wc -l))) ||
+		fail "not one for each record"
+	sed '/^PERF_RECORD_BPF_METADATA /d; /^  entry /d' "$TMP/script" >"$TMP/others"
+	shown_of -i "$TMP/stripped" >"$TMP/got" || fail "there is none"
+	same "metadata of a file without records" "$TMP/want" "$TMP/got"
+	grep -q -e ' = .*\.\.\.$' "$TMP/got" || fail "no value is cut"
+	sed '/^PERF_RECORD_BPF_METADATA /,$d' "$TMP/script" >"$TMP/got"
+	same "what is in front of it" "$TMP/others" "$TMP/got"
+	# A file with neither
+	perfdata strip-block "$TMP/stripped" "$TMP/neither"
+	! shown_of -i "$TMP/neither" || fail "that is not in the file"
+}
+
+# The block comes last, and so do the records that are shown of it.
+test_perf_script_shows_the_block_of_a_pipe()
+{
+	hold simple functions lengths
+	record - >"$TMP/pipe"
+	"$PBM_PERF" inject --bpf-metadata=header -i - -o - <"$TMP/pipe" >"$TMP/pipe-header"
+	shown_of -i - <"$TMP/pipe" >"$TMP/want"
+	(($(grep -c '^PERF_RECORD_BPF_METADATA' "$TMP/want") == $(perfdata records "$TMP/pipe" | wc -l))) ||
+		fail "not one for each record"
+	shown_of -i - <"$TMP/pipe-header" >"$TMP/got" || fail "there is none"
+	same "metadata of a pipe without records" "$TMP/want" "$TMP/got"
+	if sed '1,/^PERF_RECORD_BPF_METADATA/d' "$TMP/script" | grep -v -e '^PERF_RECORD_BPF_METADATA' -e '^  entry '; then
+		fail "that comes after it"
+	fi
+}
+
 test_mode_none_writes_no_block()
 {
 	hold simple

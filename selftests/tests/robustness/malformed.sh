@@ -80,6 +80,11 @@ check_script()
 		'^  entry 0: *version = "\(1\.2\.3\|2\.0\)"$'
 }
 
+metadata_of()
+{
+	grep -a -e '^PERF_RECORD_BPF_METADATA' -e '^  entry ' "$1" || :
+}
+
 read_everywhere()
 {
 	local file=$1
@@ -103,7 +108,17 @@ convert_everywhere()
 	run inject -i "$file" -o "$TMP/injected"
 	check_script "$TMP/injected"
 	run inject --bpf-metadata=header -i "$file" -o "$TMP/injected"
-	check_script "$TMP/injected" 0
+	run report -D -i "$TMP/injected"
+	check_number "samples without records" "$SAMPLES" ': PERF_RECORD_SAMPLE('
+	check_number "records in mode header" 0 'PERF_RECORD_BPF_METADATA'
+	run inject --bpf-metadata=all -i "$TMP/injected" -o "$TMP/again"
+	run script --show-bpf-events -i "$TMP/again"
+	mv "$TMP/out" "$TMP/want"
+	run script --show-bpf-events -i "$TMP/injected"
+	check_number "samples of a header" "$SAMPLES" " $EVENT: "
+	metadata_of "$TMP/want" >"$TMP/again.shown"
+	metadata_of "$TMP/out" >"$TMP/injected.shown"
+	same "$CASE: records and header in perf script" "$TMP/again.shown" "$TMP/injected.shown"
 	run inject -i "$file" -o -
 	mv "$TMP/stdout" "$TMP/piped"
 	check_script "$TMP/piped"
