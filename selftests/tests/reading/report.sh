@@ -243,12 +243,51 @@ test_keys_choose_what_counts_and_shows()
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys=version -i "$TMP/all" >"$TMP/got"
 	same "cost by version" "$TMP/want" "$TMP/got"
 
-	costs_by_set "$TMP/all" >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
-	same "cost by version and owner" "$TMP/want" "$TMP/got"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner --no-bpf-metadata-keys \
 		-i "$TMP/all" >"$TMP/got"
+	costs_by_set "$TMP/all" >"$TMP/want"
 	same "cost by all keys" "$TMP/want" "$TMP/got"
+}
+
+# In which of two orders the keys are asked for, and which one they have in the set
+test_keys_stand_as_they_were_asked_for()
+{
+	native_only "it reads the file of another test"
+	record_once
+	costs_by_set "$TMP/all" 'owner|version' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" >"$TMP/got"
+	same "cost by owner and version" "$TMP/want" "$TMP/got"
+
+	sed -i -E 's/^(owner=.*), (version=[^\t]*)/\2, \1/' "$TMP/want"
+	sort -o "$TMP/want" "$TMP/want"
+	grep -q '^version="1.0", owner="tests"'$'\t' "$TMP/want" || fail "no row has both"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
+	same "cost by version and owner" "$TMP/want" "$TMP/got"
+}
+
+# perf report with report.bpf-metadata-keys = $1 in perfconfig
+rows_by_config()
+{
+	{
+		cat "$TMP/perfconfig"
+		printf '[report]\n\tbpf-metadata-keys = %s\n' "$1"
+	} >"$TMP/perfconfig.keys"
+	PERF_CONFIG=$TMP/perfconfig.keys rows -s bpf_metadata -F period,bpf_metadata "${@:2}" -i "$TMP/all"
+}
+
+test_keys_of_perfconfig_are_the_default()
+{
+	native_only "it reads the file of another test"
+	record_once
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version -i "$TMP/all" >"$TMP/want"
+	rows_by_config version >"$TMP/got"
+	same "keys of perfconfig" "$TMP/want" "$TMP/got"
+	rows_by_config owner --bpf-metadata-keys version >"$TMP/got"
+	same "keys of the command line" "$TMP/want" "$TMP/got"
+
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/all" >"$TMP/want"
+	rows_by_config owner --no-bpf-metadata-keys >"$TMP/got"
+	same "all keys" "$TMP/want" "$TMP/got"
 }
 
 # At most twenty, in order
