@@ -421,6 +421,56 @@ test_tui_shows_the_rows()
 	done <"$TMP/rows"
 }
 
+# Two programs, and in their sets umlauts, characters of two columns and of none
+made_up_wide()
+{
+	made_up <<-'END'
+		file.block = file.make_block(sets=[[(b"team", '"Gr\u00f6\u00dfe"'.encode())],
+		                                   [(b"team", ('"' + "\u6771\u4eac e\u0301" * 200 + '"').encode())]])
+	END
+}
+
+# The rows on standard input in which each column begins under that of the first row: print
+# their number. Of a column only its text is given, as an ERE.
+count_aligned()
+{
+	python3 - "$@" <(cat) <<-'END'
+		import re, sys, unicodedata
+
+		def width(text):
+		    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+		               for c in text)
+
+		rows = set()
+		for line in open(sys.argv[-1], encoding="utf-8"):
+		    found = [re.search(column, line) for column in sys.argv[1:-1]]
+		    if all(found):
+		        rows.add((tuple(width(line[:at.start()]) for at in found), line))
+		if len({begins for begins, _ in rows}) > 1:
+		    sys.exit("\n".join(line.rstrip() for _, line in rows))
+		print(len(rows))
+	END
+}
+
+test_columns_align_whatever_characters_are_in_them()
+{
+	local aligned
+
+	made_up_wide
+	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
+	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
+	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
+	[[ $aligned = 2 ]] || fail "$aligned rows"
+	# The underline is as long as what is longest.
+	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
+
+	# As many columns as there are, and no half of a character
+	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
+	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
+	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
+	same "cut columns" "$TMP/want" "$TMP/got"
+}
+
 # Each of these files in $TMP has the rows of want-prog and want-set.
 want_rows()
 {
