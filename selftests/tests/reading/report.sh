@@ -421,12 +421,12 @@ test_tui_shows_the_rows()
 	done <"$TMP/rows"
 }
 
-# Two programs, and in their sets umlauts, characters of two columns and of none
+# Two programs, and in their sets umlauts, or $1 times characters of two columns, one and none
 made_up_wide()
 {
-	made_up <<-'END'
+	made_up <<-END
 		file.block = file.make_block(sets=[[(b"team", '"Gr\u00f6\u00dfe"'.encode())],
-		                                   [(b"team", ('"' + "\u6771\u4eac e\u0301" * 200 + '"').encode())]])
+		                                   [(b"team", ('"' + "\u6771\u4eac e\u0301" * $1 + '"').encode())]])
 	END
 }
 
@@ -456,7 +456,7 @@ test_columns_align_whatever_characters_are_in_them()
 {
 	local aligned
 
-	made_up_wide
+	made_up_wide 200
 	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
 	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
 	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
@@ -469,6 +469,44 @@ test_columns_align_whatever_characters_are_in_them()
 	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
 	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
 	same "cut columns" "$TMP/want" "$TMP/got"
+}
+
+# The terminal shows that line, if need be after one more of these keys
+press_for()
+{
+	terminal_shows "$2" || {
+		press "$1"
+		return 1
+	}
+}
+
+test_tui_aligns_columns()
+{
+	local aligned
+
+	made_up_wide 3
+	export LC_ALL=C.UTF-8
+	open_terminal "$PBM_PERF" report --tui -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up"
+	await "the rows" press_for Up 'team="東京 e.*" *9 beta *\[k\] .*_beta '
+	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/screen") || fail "columns are not aligned"
+	[[ $aligned = 2 ]] || fail "$aligned rows"
+}
+
+test_tui_scrolls_to_the_end_of_long_values()
+{
+	local options
+
+	made_up_wide 200
+	export LC_ALL=C.UTF-8
+	for options in "-F overhead,bpf_metadata" "-F overhead,bpf_metadata,bpf_prog" \
+		"--hierarchy -s bpf_metadata"; do
+		# shellcheck disable=SC2086 # they are several
+		open_terminal "$PBM_PERF" report --tui $options -i "$TMP/made-up"
+		await "the beginning, $options" press_for Up '[50.]+% +team="東京 e'
+		await "the end, $options" press_for Right '^[^=]*京 e[^=]*" '
+		await "the beginning again, $options" press_for Left '[50.]+% +team="東京 e'
+		close_terminal
+	done
 }
 
 # Each of these files in $TMP has the rows of want-prog and want-set.
