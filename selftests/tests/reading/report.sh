@@ -509,6 +509,53 @@ test_tui_scrolls_to_the_end_of_long_values()
 	done
 }
 
+# The terminal has this row and not that one.
+only_row()
+{
+	terminal_shows "% +$1" && ! terminal_shows "% +$2"
+}
+
+both_rows()
+{
+	terminal_shows "% +$1" && terminal_shows "% +$2"
+}
+
+# Into row $2 by the entry $4 of the menu, after as many others as $5, and out of it by ESC;
+# the other row is $3. $1 are options.
+zoom_in_and_out()
+{
+	# shellcheck disable=SC2086 # they are several
+	open_terminal "$PBM_PERF" report --tui $1 -i "$TMP/made-up"
+	await "the rows, $1" press_for Up "% +$2"
+	await "both rows, $1" both_rows "$2" "$3"
+	# The first key shows the cursor, at the top. The rows have the same cost.
+	press Up
+	[[ $(grep -E -m 1 '% +[^ ]' "$TMP/screen") =~ $2 ]] || press Down
+	press m
+	await "the menu, $1" terminal_shows "^Zoom into $4 "
+	[[ $5 = 0 ]] || press Down
+	press Enter
+	await "one row, $1" only_row "$2" "$3"
+	press m
+	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
+	press Escape
+	await "one row again, $1" only_row "$2" "$3"
+	press Escape
+	await "both rows again, $1" both_rows "$2" "$3"
+	close_terminal
+}
+
+test_tui_zooms_into_a_row()
+{
+	local set='answer=42, version="1.2.3"' other='version="2.0"' both='-F overhead,bpf_prog,bpf_metadata'
+
+	made_up </dev/null
+	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
+	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
+	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
+	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
+}
+
 # Each of these files in $TMP has the rows of want-prog and want-set.
 want_rows()
 {
