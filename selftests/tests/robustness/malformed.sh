@@ -1022,6 +1022,7 @@ test_ranges_of_cpus_end_where_they_say()
 }
 
 # As wide as the longest set, but no line is too long for a reader.
+# After 4096 bytes, of which 2 * 2038 are letters of two bytes.
 test_a_column_of_sets_ends_somewhere()
 {
 	local want
@@ -1033,7 +1034,7 @@ test_a_column_of_sets_ends_somewhere()
 			fail "$CASE: not $want wide: $(grep '^# [.]' "$TMP/out")"
 	done <<-'END'
 		good 26
-		block-set-cut 4096
+		block-set-cut 2058
 	END
 }
 
