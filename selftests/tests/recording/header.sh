@@ -361,7 +361,7 @@ test_older_perf_reads_mode_header()
 	same "perf report --header-only" "$TMP/want" "$TMP/got"
 }
 
-# The number that patch 0058 of v7.3.4 gives it
+# The number that patch 0070 of v7.3.4 gives it
 numbered()
 {
 	perfdata number-block "$1" "$TMP/numbered" 35
