@@ -552,6 +552,8 @@ test_tui_zooms_into_a_row()
 	made_up </dev/null
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
+	# What the option shows is there again when the zoom ends.
+	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
 }
@@ -621,6 +623,65 @@ test_what_records_do_not_tell_is_ambiguous()
 	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/pipe" >"$TMP/got"
 	costs_by_set "$TMP/all" '' "$TMP/pipe" >"$TMP/want"
 	same "sets of the pipe" "$TMP/want" "$TMP/got"
+}
+
+# The pairs of lines, a program and its set, of which the second has text $1
+pairs_with()
+{
+	awk -v part="$1" 'NF { if (first == "") { first = $0; next }
+		if (index($0, part)) print first "\n" $0
+		first = "" }'
+}
+
+hierarchy()
+{
+	report -q -H -s bpf_prog,bpf_metadata "$@" | sed 's/ *$//; /^$/d'
+}
+
+# Before grep, the texts are those of the sums over samples, and of perf without a filter.
+test_rows_are_filtered_by_a_part_of_their_text()
+{
+	local file part
+
+	native_only "it reads the file of another test"
+	record_once
+	for part in 'version="1' 'version="' '=' N/A '(none)' 'no such text'; do
+		for file in "$TMP/block-only" "$TMP/records-only" -; do
+			rows -s bpf_metadata -F period,bpf_metadata -i "$file" <"$TMP/pipe" |
+				grep -F -e "$part" >"$TMP/want" || :
+			rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-filter "$part" \
+				-i "$file" <"$TMP/pipe" >"$TMP/got"
+			same "$part in sets of $file" "$TMP/want" "$TMP/got"
+		done
+		hierarchy -i "$TMP/all" | pairs_with "$part" >"$TMP/want"
+		hierarchy --bpf-metadata-filter "$part" -i "$TMP/all" >"$TMP/got"
+		same "$part in a hierarchy" "$TMP/want" "$TMP/got"
+	done
+	part=$(sed -n '2s/..$//p' "$TMP/ids")
+	for part in "$part" 'busy' N/A; do
+		grep -F -e "$part" "$TMP/costs" >"$TMP/want"
+		rows -s bpf_prog -F period,bpf_prog --bpf-prog-filter "$part" -i "$TMP/all" >"$TMP/got"
+		same "$part in programs" "$TMP/want" "$TMP/got"
+	done
+	rows -s bpf_metadata,comm -F overhead,bpf_metadata --percentage relative \
+		--bpf-metadata-filter = -i "$TMP/all" |
+		awk -F '\t' '{ sum += $2 } END { exit !(sum > 99.9 && sum < 100.1) }' ||
+		fail "not relative to what is shown"
+}
+
+test_a_filter_needs_its_column()
+{
+	local key
+
+	native_only "it reads the file of another test"
+	record_once
+	for key in prog metadata; do
+		if report -s sym --bpf-$key-filter x -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
+			fail "rows without bpf_$key were filtered: $(head -n 3 "$TMP/out")"
+		fi
+		grep "bpf-$key-filter needs the sort key bpf_$key: add it to --sort" "$TMP/error" ||
+			fail "not told what to do: $(cat "$TMP/error")"
+	done
 }
 
 # A file that is made up; what changes "file" is read from standard input.
