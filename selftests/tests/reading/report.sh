@@ -679,7 +679,7 @@ test_a_filter_needs_its_column()
 		if report -s sym --bpf-$key-filter x -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
 			fail "rows without bpf_$key were filtered: $(head -n 3 "$TMP/out")"
 		fi
-		grep "bpf-$key-filter needs the sort key bpf_$key: add it to --sort" "$TMP/error" ||
+		grep "bpf-$key-filter needs the sort key bpf_$key: add it to -s" "$TMP/error" ||
 			fail "not told what to do: $(cat "$TMP/error")"
 	done
 }
