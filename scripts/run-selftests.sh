@@ -23,6 +23,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/source.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
+. "$SCRIPTS_DIR/lib/backports.sh"
 . "$SCRIPTS_DIR/lib/cross.sh"
 . "$SCRIPTS_DIR/lib/kernel.sh"
 . "$SCRIPTS_DIR/lib/splats.sh"
@@ -48,11 +49,13 @@ TEST_PACKAGES=(
 	# run: the oracle, the second reader, the counters of system calls and of
 	# instructions, the terminal
 	bpftool python3 strace valgrind tmux util-linux
-	# Kbuild.snippet: its users' tools, another clang, Kbuild
-	git clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
-	# other loaders
-	iproute2 bpftrace
+	# Kbuild.snippet: its users' tools, the oldest and the newest clang, Kbuild
+	git cmake llvm clang-13 clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
+	# other loaders, another compiler
+	iproute2 bpftrace libbpf-dev golang-go golang-github-cilium-ebpf-dev gcc-bpf
 )
+# Newer versions of loaders
+BACKPORTS=(bpftool iproute2 libbpf1 libbpf-dev)
 
 print_usage()
 {
@@ -415,7 +418,8 @@ build_selftests()
 	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
 	run_logged "build the tests" env -u MAKEFLAGS -u MAKELEVEL \
 		make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
-		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" all ||
+		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" \
+		BACKPORTS="$BACKPORTS_DIR" all ||
 		die_logged "the tests do not build" "see the log"
 	# The runner looks for settings below its own directory.
 	ln -sfn -- "$TREE_DIR/tools/testing/selftests/kselftest" "$TESTS_DIR/kselftest"
@@ -545,11 +549,13 @@ prepare()
 	prepare_unpatched_perf
 	prepare_sanitized_perf
 	prepare_host_perf
+	arch__is_foreign || backports__unpack "${BACKPORTS[@]}"
 	build_selftests
 }
 
 OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
+BACKPORTS_DIR=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 # Debian's bpftool is in /usr/sbin, which the PATH that su keeps may lack.

@@ -7,6 +7,8 @@
  *   handmade_btf maps        several maps, some of which do not qualify, with equal keys
  *   handmade_btf no-btf      a program without BTF, its map has BTF
  *   handmade_btf bare        neither the program nor its map has BTF
+ *   handmade_btf unbound     as loaders that bind no map: a program that refers to it,
+ *                            one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/
  *   handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE
  *                            whether the kernel takes BTF for such a map: yes or no
@@ -43,12 +45,8 @@ static int load_program_btf(const char *name, int *func)
 	return btf__fd(btf);
 }
 
-static void load_program(const char *name, bool with_btf, const int *maps, int nr_maps)
+static int load_insns(const char *name, bool with_btf, const struct bpf_insn *insns, int nr_insns)
 {
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
 	struct bpf_func_info func = {};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
 	struct bpf_prog_info info = {};
@@ -63,12 +61,36 @@ static void load_program(const char *name, bool with_btf, const int *maps, int n
 		opts.func_info_cnt = 1;
 		opts.func_info_rec_size = sizeof(func);
 	}
-	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns,
-				   sizeof(insns) / sizeof(insns[0]), &opts), name);
-	for (int i = 0; i < nr_maps; i++)
-		checked(bpf_prog_bind_map(fd, maps[i], NULL), "bind map");
+	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, nr_insns,
+				   &opts), name);
 	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
 	printf("%u %s\n", info.id, name);
+	return fd;
+}
+
+static void load_program(const char *name, bool with_btf, const int *maps, int nr_maps)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = load_insns(name, with_btf, insns, sizeof(insns) / sizeof(insns[0]));
+
+	for (int i = 0; i < nr_maps; i++)
+		checked(bpf_prog_bind_map(fd, maps[i], NULL), "bind map");
+}
+
+static void load_referring_program(const char *name, int map)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map },
+		{},
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	load_insns(name, true, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* An integer of NR_BITS bits at OFFSET bits, as compilers wrote bit-fields before kind_flag. */
@@ -276,6 +298,13 @@ static void load_bare(void)
 	load_program("handmade_bare", false, &map, 1);
 }
 
+static void load_unbound(void)
+{
+	load_referring_program("refers", int_map(".rodata", 7, KEYS("key")));
+	load_program("refers_not", true, NULL, 0);
+	load_referring_program("no_map_btf", create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0));
+}
+
 static enum bpf_map_type map_type(const char *name)
 {
 	for (int type = 1; libbpf_bpf_map_type_str(type); type++) {
@@ -334,6 +363,7 @@ int main(int argc, char **argv)
 		{ "twice", load_twice },
 		{ "no-btf", load_no_btf },
 		{ "bare", load_bare },
+		{ "unbound", load_unbound },
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "want") && !strcmp(argv[2], "types")) {
@@ -356,7 +386,7 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|bare, or: handmade_btf want types,\n"
+	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|bare|unbound, or: handmade_btf want types,\n"
 			"       or: handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE\n");
 	return 2;
 }

@@ -2,16 +2,19 @@
 /* Some loaders only bring the maps that a program refers to. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "../../metadata.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-const volatile int limit = 3;
+BPF_METADATA(version, "1.2.3");
+BPF_METADATA(level, 4);
 
 SEC("socket")
 int refers(void *ctx)
 {
 	(void)ctx;
-	return limit;
+	BPF_METADATA_REF();
+	return 1;
 }
 
 SEC("socket")

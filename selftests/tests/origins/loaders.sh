@@ -1,10 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Other loaders than libbpf's own: which of them bring metadata into the kernel, and so
-# into a recording. Documentation/loaders.rst says the same in words.
+# What each loader brings into the kernel, and so into a recording: of a program that
+# refers to its metadata, and of one that does not. Documentation/loaders.rst says the same
+# in words. loaded.bpf.c is compiled by the oldest and the newest clang that are here.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+
+OBJECTS=("$OUTPUT"/loaded_*.bpf.o)
+BACKPORTS=$OUTPUT/backports
+
+# The keys of loaded.bpf.c
+want_keys()
+{
+	printf '%s\t%s\n' level 4 version '"1.2.3"' >"$TMP/want"
+}
 
 # What the build has put into progs/NAME.bpf.c
 want_stamp()
@@ -14,11 +24,10 @@ want_stamp()
 	[[ -s $TMP/want ]] || fail "the build has not stamped $1"
 }
 
-# The programs of NAME.bpf.c that are held, while they are recorded
+# The programs that are held, while they are recorded
 record_held()
 {
-	record "$TMP/data"
-	want_stamp "$1"
+	record "$TMP/data" </dev/null
 	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
 }
 
@@ -42,33 +51,77 @@ check_no_set()
 	[[ ! -s $TMP/got ]] || fail "$symbol has a set: $(cat "$TMP/got")"
 }
 
+# check_loader all|referred COMMAND...: what arrives of the programs refers and refers_not
+check_loader()
+(
+	local what=$1
+
+	shift
+	echo "$*"
+	trap release EXIT
+	hold_command "$@"
+	[[ ${HELD_NAMES[*]} = "refers refers_not" ]] || fail "programs: ${HELD_NAMES[*]}"
+	record_held
+	want_keys
+	check_set 0
+	if [[ $what = all ]]; then
+		check_set 1
+	else
+		check_no_set 1
+	fi
+)
+
+need_backports()
+{
+	[[ -d $BACKPORTS ]] || skip "no packages of Debian's backports"
+}
+
+# Pins go with the mount.
+check_bpftool()
+{
+	local object
+
+	for object in "${OBJECTS[@]}"; do
+		# shellcheck disable=SC2016 # for the inner shell
+		check_loader all unshare --mount sh -c '
+			mount -t bpf bpf /sys/fs/bpf && "$1" prog loadall "$2" /sys/fs/bpf || exit
+			for name in refers refers_not; do
+				id=$("$1" prog show pinned "/sys/fs/bpf/$name" | sed -n "s/^\\([0-9]*\\): .*/\\1/p")
+				echo "$id $name"
+			done
+			echo ready
+			exec cat' sh "$1" "$object"
+	done
+}
+
 test_bpftool_prog_load()
 {
-	PIN=/sys/fs/bpf/pbm-loaders-$BASHPID
-	mountpoint -q /sys/fs/bpf || skip "/sys/fs/bpf is no BPF file system"
-	trap 'rm -f "$PIN"; abandon_recording; release' EXIT
-	"$BPFTOOL" prog load "$OUTPUT/ip_recorder.bpf.o" "$PIN"
-	HELD_IDS=("$("$BPFTOOL" prog show pinned "$PIN" | sed -n 's/^\([0-9]*\): .*/\1/p')")
-	HELD_NAMES=(record_ip)
-	record_held ip_recorder
-	check_set 0
+	check_bpftool "$BPFTOOL"
+}
+
+test_bpftool_of_backports()
+{
+	need_backports
+	check_bpftool "$BACKPORTS/usr/sbin/bpftool"
 }
 
 test_libbpf_skeleton()
 {
-	hold_command "$OUTPUT/skeleton"
-	record_held loaded
-	check_set 0
-	check_set 1
+	local skeleton
+
+	for skeleton in "$OUTPUT"/skeleton_*; do
+		check_loader all "$skeleton"
+	done
 }
 
 # Its loader does not bind the maps that a program does not refer to.
 test_light_skeleton_brings_only_maps_that_the_program_refers_to()
 {
-	hold_command "$OUTPUT/light_skeleton"
-	record_held loaded
-	check_set 0
-	check_no_set 1
+	local skeleton
+
+	for skeleton in "$OUTPUT"/light_skeleton_*; do
+		check_loader referred "$skeleton"
+	done
 }
 
 # In namespaces of its own, which go with the holder: iproute2 makes directories in the
@@ -81,7 +134,8 @@ hold_in_netns()
 		id=\$('$BPFTOOL' prog show name $2 | sed -n 's/^\\([0-9]*\\): .*/\\1/p' | tail -n 1)
 		printf '%s %s\\nready\\n' \"\$id\" $2
 		exec cat"
-	record_held pass
+	record_held
+	want_stamp pass
 	check_set 0
 }
 
@@ -97,6 +151,55 @@ test_tc_filter()
 	unshare --net tc qdisc add dev lo clsact || skip "this kernel has no clsact (CONFIG_NET_SCH_INGRESS)"
 	hold_in_netns tc pass_tc \
 		"tc qdisc add dev lo clsact && tc filter add dev lo ingress bpf da obj '$OUTPUT/pass.bpf.o' sec tc"
+}
+
+test_ip_of_backports()
+{
+	local lib
+
+	need_backports
+	lib=$(dirname "$(find "$BACKPORTS/usr/lib/" -name libbpf.so.1)")
+	hold_in_netns ip pass_xdp "LD_LIBRARY_PATH='$lib' '$(find "$BACKPORTS/" -path '*bin/ip' -type f)' \
+		link set dev lo xdpgeneric obj '$OUTPUT/pass.bpf.o' sec xdp"
+}
+
+test_cilium_ebpf()
+{
+	local object
+
+	[[ -x $OUTPUT/cilium ]] || skip "no Go or no cilium/ebpf when the tests were built"
+	for object in "${OBJECTS[@]}"; do
+		check_loader referred "$OUTPUT/cilium" "$object"
+		check_loader all "$OUTPUT/cilium" -bind "$object"
+	done
+}
+
+# As aya's, whose map has no BTF, and as one that gives it
+test_plain_loader()
+{
+	hold_handmade unbound
+	[[ ${HELD_NAMES[*]} = "refers refers_not no_map_btf" ]] || fail "programs: ${HELD_NAMES[*]}"
+	record_held
+	printf 'key\t7\n' >"$TMP/want"
+	check_set 0
+	check_no_set 1
+	check_no_set 2
+}
+
+# The kernel refuses the BTF of gcc 12, libbpf goes on without it, and cilium/ebpf gives up.
+test_gcc()
+{
+	command -v bpf-gcc >/dev/null || skip "bpf-gcc is not installed"
+	[[ $(bpf-gcc -dumpversion) = 12* ]] || fail "no gcc 12: see what its BTF is worth"
+	# shellcheck disable=SC2046 # several flags
+	bpf-gcc $(grep -o -e '-I[^ ]*' "$OUTPUT/bpf-cflags") -isystem /usr/include \
+		-isystem "/usr/include/$(gcc -print-multiarch)" \
+		-O2 -gbtf -c "$SELFTESTS/progs/loaded.bpf.c" -o "$TMP/gcc.bpf.o"
+	hold "$TMP/gcc"
+	[[ ${HELD_NAMES[*]} = "refers refers_not" ]] || fail "programs: ${HELD_NAMES[*]}"
+	record_held
+	check_no_set 0
+	check_no_set 1
 }
 
 # perf mounts it where it is not, bpftrace doesn't.
