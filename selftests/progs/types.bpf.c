@@ -95,21 +95,45 @@ void *const bpf_metadata_ptr META = (void *)0x1234;
 /* want: [1,2] */
 void *const bpf_metadata_ptr_array[] META = { (void *)1, (void *)2 };
 
-/* Strings */
+/* Strings that need no escapes: upstream perf prints them the same */
+
+typedef char my_char;
+typedef char name_t[8];
 
 /* want: "1.2.3" */
-const volatile char bpf_metadata_str_plain[] META = "1.2.3";
+const volatile char bpf_metadata_text_plain[] META = "1.2.3";
 /* want: "" */
-const char bpf_metadata_str_empty[] META = "";
+const char bpf_metadata_text_empty[] META = "";
 /* want: "" */
-const char bpf_metadata_str_zeros[8] META = {};
+const char bpf_metadata_text_zeros[8] META = {};
 /* want: "ab" */
-const char bpf_metadata_str_padded[8] META = "ab";
+const char bpf_metadata_text_padded[8] META = "ab";
+/* want: "v1" */
+const char bpf_metadata_text_after_nul[8] META = "v1\0junk";
+/* want: "v1" */
+const char bpf_metadata_text_no_utf8_after_nul[] META = "v1\0\xff";
+/* want: "" */
+const char bpf_metadata_text_nul_first[2] META = { 0, 1 };
+/* want: "</script> & %s %n ${x}" */
+const char bpf_metadata_text_format[] META = "</script> & %s %n ${x}";
+/* want: "typedef" */
+const name_t bpf_metadata_text_typedef META = "typedef";
+
+/* For bpftool, only the name "char" makes text. */
+/* want: "signed" bpftool: [115,105,103,110,101,100,0] */
+const signed char bpf_metadata_text_signed[] META = "signed";
+/* want: "unsigned" bpftool: [117,110,115,105,103,110,101,100,0] */
+const unsigned char bpf_metadata_text_unsigned[] META = "unsigned";
+/* want: "AB" bpftool: [65,66,0] */
+const my_char bpf_metadata_text_my_char[] META = "AB";
+/* want: "u8" bpftool: [117,56,0,255] */
+const __u8 bpf_metadata_text_u8[] META = { 'u', '8', 0, 255 };
+
+/* Other strings */
+
 /* bpftool 7.1 prints a backslash as a line feed. */
 /* want: "it's \"quoted\" and \\back\\" bpftool: "it's \"quoted\" and \nback\n" */
 const char bpf_metadata_str_escapes[] META = "it's \"quoted\" and \\back\\";
-/* want: "</script> & %s %n ${x}" */
-const char bpf_metadata_str_format[] META = "</script> & %s %n ${x}";
 /* want: "tab\tline\ncr\r" bpftool: [116,97,98,9,108,105,110,101,10,99,114,13,0] */
 const char bpf_metadata_str_control[] META = "tab\tline\ncr\r";
 /* want: "\u001b[2J\u0001\u001f" bpftool: [27,91,50,74,1,31,0] */
@@ -123,25 +147,21 @@ const char bpf_metadata_str_c1[] META = "\xc2\x9b" "2J";
 const char bpf_metadata_str_utf8[] META = "caf\xc3\xa9";
 /* want: "€😀" bpftool: [-30,-126,-84,-16,-97,-104,-128,0] */
 const char bpf_metadata_str_utf8_long[] META = "\xe2\x82\xac\xf0\x9f\x98\x80";
+/* want: "é" bpftool: [195,169,0] */
+const unsigned char bpf_metadata_str_utf8_unsigned[] META = "\xc3\xa9";
 /* want: "\udbff\udfff" bpftool: [-12,-113,-65,-65,0] */
 const char bpf_metadata_str_utf8_last[] META = "\xf4\x8f\xbf\xbf";
 /* want: "abc" bpftool: [97,98,99] */
 const char bpf_metadata_str_no_nul[3] META = { 'a', 'b', 'c' };
+/* want: "ab" bpftool: [97,98] */
+const unsigned char bpf_metadata_str_no_nul_unsigned[2] META = { 'a', 'b' };
 /* want: ["one","two"] */
 const char bpf_metadata_str_array[2][8] META = { "one", "two" };
 /* want: [["a","b"],["","d"]] */
 const char bpf_metadata_str_array2[2][2][2] META = { { "a", "b" }, { "", "d" } };
 
-typedef char name_t[8];
-/* want: "typedef" */
-const name_t bpf_metadata_str_typedef META = "typedef";
-
 /* Char arrays that are no strings: numbers */
 
-/* want: [97,98,0,99,0] bpftool: "ab" */
-const char bpf_metadata_num_after_nul[] META = "ab\0c";
-/* want: [0,1] bpftool: "" */
-const char bpf_metadata_num_nul_first[2] META = { 0, 1 };
 /* want: [255,254,0] bpftool: [-1,-2,0] */
 const char bpf_metadata_num_no_utf8[] META = "\xff\xfe";
 /* want: [97,195] bpftool: [97,-61] */
@@ -152,21 +172,17 @@ const char bpf_metadata_num_overlong[] META = "\xc0\xaf";
 const char bpf_metadata_num_surrogate[] META = "\xed\xa0\x80";
 /* want: [244,144,128,128,0] bpftool: [-12,-112,-128,-128,0] */
 const char bpf_metadata_num_past_last[] META = "\xf4\x90\x80\x80";
+/* want: [65,255,0] bpftool: [65,-1,0] */
+const signed char bpf_metadata_num_signed[] META = { 65, -1, 0 };
+/* want: [65,255,0] */
+const unsigned char bpf_metadata_num_unsigned[] META = { 65, 255, 0 };
 
-/* Chars and arrays whose element type is not exactly "char" */
-
-typedef char my_char;
+/* Single chars */
 
 /* want: 65 */
 const char bpf_metadata_char_one META = 'A';
 /* want: 10 */
 const char bpf_metadata_char_newline META = '\n';
-/* want: [65,-1,0] */
-const signed char bpf_metadata_char_signed[] META = { 65, -1, 0 };
-/* want: [65,255,0] */
-const unsigned char bpf_metadata_char_unsigned[] META = { 65, 255, 0 };
-/* want: [65,66,0] */
-const my_char bpf_metadata_char_typedef[] META = "AB";
 
 /* Arrays */
 
@@ -177,7 +193,7 @@ const long bpf_metadata_array_one[1] META = { 0 };
 /* want: [[1,2],[3,4],[0,0]] */
 const short bpf_metadata_array_array[3][2] META = { { 1, 2 }, { 3, 4 } };
 /* want: [[[1],[2]],[[3],[4]]] */
-const unsigned char bpf_metadata_array_deep[2][2][1] META = { { { 1 }, { 2 } }, { { 3 }, { 4 } } };
+const short bpf_metadata_array_deep[2][2][1] META = { { { 1 }, { 2 } }, { { 3 }, { 4 } } };
 
 /* Structs and unions */
 
@@ -189,7 +205,7 @@ struct nested {
 	enum color color;
 	_Bool ok;
 };
-union word { int i; unsigned char b[4]; };
+union word { int i; unsigned short h[2]; };
 struct flexible { int n; char tail[0]; };
 struct empty {};
 struct holds_empty { int a; struct empty e; int b; };
@@ -206,9 +222,9 @@ const struct version bpf_metadata_struct_array[2] META = { { 1, 2 } };
 const struct flexible bpf_metadata_struct_zero_length META = { .n = 3 };
 /* want: {"a":1,"e":{},"b":2} */
 const struct holds_empty bpf_metadata_struct_empty META = { .a = 1, .b = 2 };
-/* want: {"i":67305985,"b":[1,2,3,4]} */
-const union word bpf_metadata_union META = { .b = { 1, 2, 3, 4 } };
-/* want: [{"i":1,"b":[1,0,0,0]},{"i":-1,"b":[255,255,255,255]}] */
+/* want: {"i":131073,"h":[1,2]} */
+const union word bpf_metadata_union META = { .h = { 1, 2 } };
+/* want: [{"i":1,"h":[1,0]},{"i":-1,"h":[65535,65535]}] */
 const union word bpf_metadata_union_array[2] META = { { 1 }, { -1 } };
 
 /* Anonymous members belong to their parent */

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The text of each C type's value, against the literal beside the variable and
-# against bpftool.
+# The text of each C type's value, against the literal beside the variable, against
+# bpftool and, where they are the same, against records of upstream perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -49,9 +49,10 @@ test_integers_of_128_bits()		{ compare_with_bpftool types int128_; }
 test_bool()				{ compare_with_bpftool types bool_; }
 test_enum()				{ compare_with_bpftool types enum_; }
 test_pointers()				{ compare_with_bpftool types ptr; }
-test_strings()				{ compare_with_bpftool types str_; }
+test_strings()				{ compare_with_bpftool types text_; }
+test_strings_with_escapes_or_without_nul()	{ compare_with_bpftool types str_; }
 test_char_arrays_that_are_no_strings()	{ compare_with_bpftool types num_; }
-test_chars_and_what_only_looks_like_them()	{ compare_with_bpftool types char_; }
+test_single_chars()			{ compare_with_bpftool types char_; }
 test_arrays()				{ compare_with_bpftool types array_; }
 test_structs()				{ compare_with_bpftool types struct_; }
 test_unions()				{ compare_with_bpftool types union; }
@@ -70,5 +71,26 @@ test_bit_fields_without_kind_flag()	{ compare_with_bpftool handmade bits_; }
 test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
 test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
+
+# perf of v6.17 and later, which is not ours, prints them in the same way.
+test_integers_and_strings_have_the_text_of_upstream()
+{
+	local perf symbol nr=0
+
+	hold types
+	record "$TMP/ours"
+	symbol=$(symbol_of 0)
+	perfdata entries "$TMP/ours" "$symbol" | grep -E '^(int|text)_' >"$TMP/got"
+	for perf in "${PBM_PEER_PERF:-}" "${PBM_UNPATCHED_PERF:-}"; do
+		[[ -x $perf ]] || continue
+		"$perf" record -N -q -e cpu-clock -o "$TMP/theirs" -- true
+		perfdata types "$TMP/theirs" >"$TMP/types"
+		grep -q -x 84 "$TMP/types" || continue
+		perfdata entries "$TMP/theirs" "$symbol" | grep -E '^(int|text)_' >"$TMP/want"
+		same "texts of $perf" "$TMP/want" "$TMP/got"
+		nr=$((nr + 1))
+	done
+	((nr)) || skip "PBM_PEER_PERF is not set, or writes no records"
+}
 
 run_tests
