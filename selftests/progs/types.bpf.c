@@ -153,8 +153,6 @@ const unsigned char bpf_metadata_str_utf8_unsigned[] META = "\xc3\xa9";
 const char bpf_metadata_str_utf8_last[] META = "\xf4\x8f\xbf\xbf";
 /* want: "abc" bpftool: [97,98,99] */
 const char bpf_metadata_str_no_nul[3] META = { 'a', 'b', 'c' };
-/* want: "ab" bpftool: [97,98] */
-const unsigned char bpf_metadata_str_no_nul_unsigned[2] META = { 'a', 'b' };
 /* want: ["one","two"] */
 const char bpf_metadata_str_array[2][8] META = { "one", "two" };
 /* want: [["a","b"],["","d"]] */
@@ -172,10 +170,13 @@ const char bpf_metadata_num_overlong[] META = "\xc0\xaf";
 const char bpf_metadata_num_surrogate[] META = "\xed\xa0\x80";
 /* want: [244,144,128,128,0] bpftool: [-12,-112,-128,-128,0] */
 const char bpf_metadata_num_past_last[] META = "\xf4\x90\x80\x80";
-/* want: [65,255,0] bpftool: [65,-1,0] */
+/* want: [65,-1,0] */
 const signed char bpf_metadata_num_signed[] META = { 65, -1, 0 };
 /* want: [65,255,0] */
 const unsigned char bpf_metadata_num_unsigned[] META = { 65, 255, 0 };
+/* Without a NUL, only char is text: this can be a hash. */
+/* want: [97,98] */
+const __u8 bpf_metadata_num_no_nul[2] META = { 'a', 'b' };
 
 /* Single chars */
 
