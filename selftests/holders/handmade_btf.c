@@ -6,6 +6,8 @@
  *   handmade_btf types       enum64, signed and narrow enums, bit-fields of before 2018, ...
  *   handmade_btf maps        several maps, some of which do not qualify, with equal keys
  *   handmade_btf no-btf      a program without BTF, its map has BTF
+ *   handmade_btf names       programs with and without BTF that are bound to, or refer to,
+ *                            a map with BTF
  *   handmade_btf bare        neither the program nor its map has BTF
  *   handmade_btf unbound     as loaders that bind no map: a program that refers to it,
  *                            one that does not, and one whose map has no BTF
@@ -80,7 +82,7 @@ static void load_program(const char *name, bool with_btf, const int *maps, int n
 		checked(bpf_prog_bind_map(fd, maps[i], NULL), "bind map");
 }
 
-static void load_referring_program(const char *name, int map)
+static void load_referring_program(const char *name, bool with_btf, int map)
 {
 	const struct bpf_insn insns[] = {
 		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1,
@@ -90,7 +92,7 @@ static void load_referring_program(const char *name, int map)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	load_insns(name, true, insns, sizeof(insns) / sizeof(insns[0]));
+	load_insns(name, with_btf, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* An integer of NR_BITS bits at OFFSET bits, as compilers wrote bit-fields before kind_flag. */
@@ -291,6 +293,17 @@ static void load_no_btf(void)
 	load_program("handmade_no_btf", false, &map, 1);
 }
 
+/* The types of the map's BTF have names that are none of a function. */
+static void load_names(void)
+{
+	int map = int_map(".rodata", 7, KEYS("key", "owner", "version"));
+
+	load_program("bound", true, &map, 1);
+	load_program("bound_no_btf", false, &map, 1);
+	load_referring_program("refers", true, map);
+	load_referring_program("refers_no_btf", false, map);
+}
+
 static void load_bare(void)
 {
 	int map = create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0);
@@ -300,9 +313,9 @@ static void load_bare(void)
 
 static void load_unbound(void)
 {
-	load_referring_program("refers", int_map(".rodata", 7, KEYS("key")));
+	load_referring_program("refers", true, int_map(".rodata", 7, KEYS("key")));
 	load_program("refers_not", true, NULL, 0);
-	load_referring_program("no_map_btf", create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0));
+	load_referring_program("no_map_btf", true, create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0));
 }
 
 static enum bpf_map_type map_type(const char *name)
@@ -362,6 +375,7 @@ int main(int argc, char **argv)
 		{ "maps", load_maps },
 		{ "twice", load_twice },
 		{ "no-btf", load_no_btf },
+		{ "names", load_names },
 		{ "bare", load_bare },
 		{ "unbound", load_unbound },
 	};
@@ -386,7 +400,7 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|bare|unbound, or: handmade_btf want types,\n"
+	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|unbound, or: handmade_btf want types,\n"
 			"       or: handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE\n");
 	return 2;
 }

@@ -74,6 +74,37 @@ test_program_without_btf_has_the_metadata_of_its_map()
 	want_entries key 7
 }
 
+# Each held program has a record, and that has the name of its function.
+want_named_records()
+{
+	local i
+
+	((${#HELD_IDS[@]} == 4)) || fail "${#HELD_IDS[@]} programs are loaded, not 4"
+	for i in "${!HELD_IDS[@]}"; do
+		has_ksymbol "$TMP/data" "$(symbol_of "$i")"
+		values entries "$TMP/data.script" "$(symbol_of "$i")" | sort >"$TMP/got"
+		want_entries key 7 owner 7 version 7
+	done
+}
+
+# Not of a type in the BTF of their map
+test_records_have_the_names_of_functions()
+{
+	hold_handmade names
+	record "$TMP/data"
+	show "$TMP/data"
+	want_named_records
+}
+
+test_records_of_programs_that_load_have_the_names_of_functions()
+{
+	start_recording "$TMP/data" -a
+	hold_handmade names
+	stop_recording
+	show "$TMP/data"
+	want_named_records
+}
+
 test_program_and_map_without_btf_have_no_record()
 {
 	hold_handmade bare
