@@ -303,6 +303,23 @@ test_files_of_unpatched_perf()
 	cell "this perf" "of $(version_of "$PBM_UNPATCHED_PERF"), unpatched" "all, -s bpf_prog, pipe" "all samples, programs, (unknown)"
 }
 
+# counts PERF FILE: of perf stat record, as perf reads them
+counts()
+{
+	"$1" stat report -i "$2" >"$TMP/out" 2>&1 || fail "$*: status $?: $(cat "$TMP/out")"
+	grep -q -w task-clock "$TMP/out" || fail "$1 shows no count: $(cat "$TMP/out")"
+}
+
+test_statistics_are_read_by_both()
+{
+	unpatched_perf
+	"$PBM_PERF" stat record -o "$TMP/ours" -e task-clock true
+	counts "$PBM_PERF" "$TMP/ours"
+	counts "$PBM_UNPATCHED_PERF" "$TMP/ours"
+	"$PBM_UNPATCHED_PERF" stat record -o "$TMP/theirs" -e task-clock true
+	counts "$PBM_PERF" "$TMP/theirs"
+}
+
 test_files_of_peer_perf()
 {
 	peer_perf

@@ -464,4 +464,22 @@ test_header_makes_the_block_from_records_of_a_peer()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
+# In a file as that of perf record --kcore, which some kernels don't allow
+test_aslr_leaves_the_kernel_out()
+{
+	"$PBM_PERF" inject -h >"$TMP/help" 2>&1 || :
+	grep -q -e '--aslr' "$TMP/help" || skip "this perf inject has no --aslr"
+	mkdir -p "$TMP/dir/kcore_dir"
+	record "$TMP/dir/data"
+	echo "ffffffff81234567 T _text" >"$TMP/dir/kcore_dir/kallsyms"
+	inject -i "$TMP/dir" -o "$TMP/copy"
+	grep -q -r ffffffff81234567 "$TMP/copy" || fail "inject doesn't copy kallsyms at all"
+	inject --aslr -i "$TMP/dir" -o "$TMP/hidden"
+	if grep -r ffffffff81234567 "$TMP/hidden"; then
+		fail "an address is there"
+	fi
+	samples_of "$TMP/hidden" >"$TMP/got"
+	[[ -s $TMP/got ]] || fail "the samples are lost"
+}
+
 run_tests
