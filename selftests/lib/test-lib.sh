@@ -31,6 +31,7 @@
 #	open_terminal COMMAND...	run it in a terminal until the test ends
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
+#	resize_terminal N	to so many columns
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
 #	as_nobody COMMAND...	run it as that user
 #	is_traced ID		is strace attached to this process or thread?
@@ -364,6 +365,11 @@ terminal_shows()
 press()
 {
 	tmux -S "$TMP/tmux" send-keys "$1"
+}
+
+resize_terminal()
+{
+	tmux -S "$TMP/tmux" resize-window -x "$1"
 }
 
 close_terminal()

@@ -492,21 +492,143 @@ test_tui_aligns_columns()
 	[[ $aligned = 2 ]] || fail "$aligned rows"
 }
 
+# The first key does that, and no more. Then there is a scroll bar, beside empty rows, too.
+show_cursor()
+{
+	await "the cursor" press_for Up '^ +[^ ]$'
+}
+
+# Below the first line there are titles and two rows that begin so.
+screen_begins()
+{
+	terminal_shows '' && [[ $(sed -n '2,4{s/^ *//; s/ .*//; p}' "$TMP/screen" | tr '\n' ' ') =~ ^$1\ $2\ $2\ $ ]]
+}
+
+# A symbol of 360 bytes, wider than the terminal, that tells each place in it, and another;
+# no records, which the unpatched perf may refuse. $1 is what else the file has.
+made_up_symbol()
+{
+	made_up <<-END
+		perfgen.ALPHA = (*perfgen.ALPHA[:2], "".join(f"_{i:04}" for i in range(67)), *perfgen.ALPHA[3:])
+		file.with_records = False
+		${1:-}
+	END
+}
+
+# The screens of this perf, to $2
+move_by_columns()
+{
+	local key title row
+
+	open_terminal "$1" report --tui -s sym,dso,comm -i "$TMP/made-up"
+	show_cursor
+	: >"$2"
+	# The last arrow to the right finds no more columns.
+	while read -r key title row; do
+		press "$key"
+		await "$title after $key" screen_begins "$title" "$row"
+		cat "$TMP/screen" >>"$2"
+	done <<-'END'
+		Right Symbol \[k]
+		Right Shared bpf_prog_.*
+		Right Command [^ ]*
+		Right Command [^ ]*
+		Left Shared bpf_prog_.*
+		Left Symbol \[k]
+		Left Overhead 50.00%
+	END
+	close_terminal
+}
+
+test_tui_moves_by_columns_however_wide_they_are()
+{
+	made_up_symbol
+	move_by_columns "$PBM_PERF" "$TMP/got"
+	[[ ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
+	move_by_columns "$PBM_UNPATCHED_PERF" "$TMP/want"
+	same "screens" "$TMP/want" "$TMP/got"
+}
+
 test_tui_scrolls_to_the_end_of_long_values()
 {
 	local options
 
-	made_up_wide 200
+	made_up_wide 400
 	export LC_ALL=C.UTF-8
 	for options in "-F overhead,bpf_metadata" "-F overhead,bpf_metadata,bpf_prog" \
-		"--hierarchy -s bpf_metadata"; do
+		"--hierarchy -s bpf_metadata" "--hierarchy -s bpf_metadata,bpf_prog"; do
 		# shellcheck disable=SC2086 # they are several
 		open_terminal "$PBM_PERF" report --tui $options -i "$TMP/made-up"
-		await "the beginning, $options" press_for Up '[50.]+% +team="東京 e'
-		await "the end, $options" press_for Right '^[^=]*京 e[^=]*" '
-		await "the beginning again, $options" press_for Left '[50.]+% +team="東京 e'
+		show_cursor
+		press Right
+		await "the column, $options" terminal_shows '^[ +]*team="東京 e'
+		terminal_shows '^ *BPF Metadata' || fail "no title, $options"
+		await "the end, $options" press_for '>' '^[^=]*京 e[^=]*" '
+		! terminal_shows 'BPF Metadata' || fail "the title does not scroll, $options"
+		# There is nothing to the right of the end, and from here a step back is seen.
+		press '>'
+		press '<'
+		await "a step back, $options" terminal_shows '^[^="]*京 e[^="]*$'
+		await "the beginning again, $options" press_for '<' '^[ +]*team="東京 e'
+		# Another column is shown from its beginning.
+		press '>'
+		await "scrolled again, $options" terminal_shows '^[^="]*京 e[^="]*$'
+		press Left
+		await "the first column, $options" terminal_shows '[50.]+% +team="東京 e'
+		press Right
+		await "the second column, $options" terminal_shows '^[ +]*team="東京 e'
 		close_terminal
 	done
+}
+
+shows_lines()
+{
+	terminal_shows "$2" && [[ $(grep -E -c "$2" "$TMP/screen") = "$1" ]]
+}
+
+test_tui_scrolls_callchains()
+{
+	made_up_symbol 'file.chain = [perfgen.ALPHA[3] + 32]'
+	open_terminal "$PBM_PERF" report --tui --no-children -g caller -s sym -i "$TMP/made-up"
+	show_cursor
+	press E
+	await "the callchain" terminal_shows '^ +bpf_prog_[0-9a-f]*__0000_'
+	press Right
+	await "the column" terminal_shows '^[-] \[k\] bpf_prog_[0-9a-f]*__0000'
+	press '>'
+	# Of the row and of the callchain below it
+	await "the middle" shows_lines 4 '^[0-9]*_00[0-9_]*[^0-9_ ]$'
+}
+
+test_tui_shows_the_same_place_when_it_is_resized()
+{
+	local begin columns
+
+	made_up_symbol
+	open_terminal "$PBM_PERF" report --tui -s sym,dso,comm -i "$TMP/made-up"
+	show_cursor
+	press Right
+	await "the symbol" screen_begins Symbol '\[k]'
+	press '>'
+	await "a step to the right" terminal_shows '^[0-9]*_00[0-9_]*'
+	begin=$(grep -m 1 -o '^[0-9]*_00[0-9_]*' "$TMP/screen" | cut -c 1-30)
+	# The last character is of the scroll bar. On a wide screen there is room for all.
+	for columns in 80 300 380 200; do
+		resize_terminal "$columns"
+		await "$columns columns" terminal_shows "^$begin.{$((columns - 31))}[^0-9_ ]\$"
+	done
+
+	press Right
+	await "the next column" screen_begins Shared 'bpf_prog_.*'
+	for columns in 80 300 380 200; do
+		resize_terminal "$columns"
+		await "the next column, $columns columns" terminal_shows "^bpf_prog_.{$((columns - 10))}[^0-9_ ]\$"
+	done
+}
+
+hides()
+{
+	! terminal_shows "$1"
 }
 
 # The terminal has this row and not that one.
@@ -556,6 +678,48 @@ test_tui_zooms_into_a_row()
 	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
+}
+
+test_tui_zooms_into_equal_sets_only()
+{
+	made_up <<-'END'
+		file.block = file.make_block(sets=[[(b"a", b"1")], [(b"a", b"1"), (b"b", b"2")]])
+	END
+	zoom_in_and_out '-F overhead,bpf_metadata,bpf_prog' 'a=1 +7 alpha' 'a=1, b=2 +9 beta' 'BPF metadata a=1' 1
+}
+
+# The menu of the current row offers this zoom and no other into BPF; none if there is no $1
+offers_zoom()
+{
+	terminal_shows '^Exit ' || return
+	grep -o '^Zoom into BPF [a-z]*' "$TMP/screen" >"$TMP/offered" || :
+	[[ $(cat "$TMP/offered") = "${1:+Zoom into BPF $1}" ]]
+}
+
+# A row of another level may be of several programs and sets.
+test_tui_zooms_from_rows_of_that_level_only()
+{
+	local offer
+
+	made_up </dev/null
+	open_terminal "$PBM_PERF" report --tui --hierarchy -s cpu,bpf_metadata,bpf_prog -i "$TMP/made-up"
+	show_cursor
+	press E
+	await "what is below them" both_rows '[79] (alpha|beta)' 'version="2.0"'
+	for offer in '' metadata program; do
+		press m
+		await "the menu with ${offer:-no zoom}" offers_zoom "$offer"
+		press Escape
+		await "the rows without the menu" hides '^Exit '
+		press Down
+	done
+	press Up
+	press m
+	await "the menu with the program" terminal_shows '^Zoom into BPF program'
+	press Enter
+	await "the cpu of the program" terminal_shows '^[+] +100[.]00%'
+	press m
+	await "the way out" terminal_shows '^Zoom out of BPF program'
 }
 
 # Each of these files in $TMP has the rows of want-prog and want-set.
