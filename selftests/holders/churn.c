@@ -11,7 +11,7 @@
  * was bound, by the monotonic clock, in microseconds, and how many milliseconds
  * it lived from then on, or "stays". "late AT LATE" says that something was due AT
  * and came LATE, in microseconds (-d). "waiting" is printed before a line of
- * standard input is waited for (-w), and "ready" after the last program has
+ * standard input is waited for (-w, -m), and "ready" after the last program has
  * ended; those that stay do so until standard input ends.
  */
 #include <errno.h>
@@ -46,6 +46,7 @@ static const char usage[] =
 "  -b MS       bind the map so long after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -m MS       bind a second map, .rodata.more, so long after the first\n"
+"  -m wait     bind it after a line of standard input\n"
 "  -d MS       print when it was so late, or more, multiplied likewise (default: never)\n"
 "  -w          load nothing before a line of standard input\n";
 
@@ -62,6 +63,7 @@ static struct {
 	enum bind bind;
 	int bind_delay;
 	int more_delay;		/* -1: no second map */
+	bool more_waits;
 	int late;		/* 0: don't print it */
 	bool wait;
 	int scale;		/* of the lives */
@@ -239,6 +241,8 @@ static void settle(struct prog *prog)
 
 static void bind_more(struct prog *prog)
 {
+	if (opt.more_waits)
+		wait_for_line();
 	checked(bpf_prog_bind_map(prog->fd, prog->more_fd, NULL), "bind .rodata.more");
 	close(prog->more_fd);
 	prog->bound_at = now();
@@ -418,7 +422,10 @@ static bool parse_options(int argc, char **argv)
 		case 't': opt.spread = atoi(optarg); break;
 		case 'l': parse_lives(optarg); break;
 		case 'b': parse_bind(optarg); break;
-		case 'm': opt.more_delay = atoi(optarg); break;
+		case 'm':
+			opt.more_waits = !strcmp(optarg, "wait");
+			opt.more_delay = atoi(optarg);
+			break;
 		case 'd': opt.late = atoi(optarg); break;
 		case 'w': opt.wait = true; break;
 		default: return false;

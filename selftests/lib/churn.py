@@ -22,7 +22,7 @@ What is asked of a recording, beside the right values:
   - a record's name is that of a KSYMBOL record in the same file, if the function
     has one (it has none if it was loaded while events were off);
   - a function with a set has one for each of its KSYMBOL names in the same file;
-  - no function has two sets in a file;
+  - no function has two sets in a file, unless the second one has more than the first;
   - if there are several files, each has the sets of those functions that have KSYMBOL
     records in it, and no other. Programs that had not lived long enough at the
     last sample of a file (by the monotonic clock, perf record -k mono) may be
@@ -218,8 +218,12 @@ def unnamed_ksymbols(programs, recording, starting):
 
 
 def doubles(recording):
-    names = [name for name, _ in recording.records]
-    return [f"{recording.path}: {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    """Functions that have a set again which has not grown"""
+    last = {}
+    for name, entries in recording.records:
+        if not set(entries) > last.get(name, set()):
+            yield f"{recording.path}: {name}"
+        last[name] = set(entries)
 
 
 def summary(programs, recordings):
@@ -253,7 +257,7 @@ def check(list_path, paths, options):
     for recording in recordings:
         bad += [show("wrong set", list(wrong_sets(programs, recording, "--more" in options))),
                 show("KSYMBOL name without a set", list(unnamed_ksymbols(programs, recording, "--starting" in options))),
-                show("twice", doubles(recording))]
+                show("twice", list(doubles(recording)))]
     return int(any(bad))
 
 

@@ -6,6 +6,8 @@ opinion that shares no code with perf.
 
   perfdata.py check FILE            check the layout and place of each metadata record
   perfdata.py check-records FILE    check the layout only
+  perfdata.py places FILE           print PLACE<TAB>PROG of each metadata record: "begin", before the
+                                    first sample, "end" or "between"
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
   perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
@@ -326,13 +328,25 @@ def check_records(data):
     print(f"{len(records)} records checked")
 
 
-def check_order(data):
+def places(data):
+    """Each metadata record with its place among the samples"""
     samples = [at for at, kind, _ in data.records if kind == SAMPLE]
     if not samples:
         raise Bad("no sample in the file, so nothing is known about the order")
     for record in data.metadata():
-        if record.at < samples[-1]:
-            raise Bad(f"offset {record.at:#x}: before the last sample, at {samples[-1]:#x}")
+        yield record, ("begin" if record.at < samples[0] else
+                       "end" if record.at > samples[-1] else "between")
+
+
+def print_places(data):
+    for record, place in places(data):
+        print(f"{place}\t{c_string(record.name)}")
+
+
+def check_order(data):
+    for record, place in places(data):
+        if place == "between":
+            raise Bad(f"offset {record.at:#x}: between two samples")
 
 
 def check(data):
@@ -587,6 +601,7 @@ def print_all_entries(data):
 COMMANDS = {
     "check": (check, 0),
     "check-records": (check_records, 0),
+    "places": (print_places, 0),
     "records": (print_records, 0),
     "raw-records": (print_raw_records, 0),
     "entries": (print_entries, 1),

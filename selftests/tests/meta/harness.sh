@@ -126,7 +126,8 @@ make_perfdata()
 		at = int(sys.argv[2])
 		changed = bytes.fromhex(sys.argv[3])
 		record[at:at + len(changed)] = changed
-		records = record + sample if sys.argv[4:] == ["first"] else sample + record
+		records = {"first": record + sample, "between": sample + record + sample}.get(
+		    "".join(sys.argv[4:]), sample + record)
 		begin = 104 + len(attr)
 		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 144, begin, len(records), 0, 0)
 		with open(sys.argv[1], "wb") as file:
@@ -147,7 +148,8 @@ test_reader_finds_each_broken_field()
 	native_only "it tests the tests' own tools"
 	sixty_four=$(printf '61%.0s' {1..64})
 	check_bytes 0 54000000
-	must_fail check_bytes 0 54000000 first	# record before the last sample
+	check_bytes 0 54000000 first		# record before the first sample
+	must_fail check_bytes 0 54000000 between
 	must_fail check_bytes 6 9804		# size, 8 bytes less
 	must_fail check_bytes 6 a8ff		# size, past the end
 	must_fail check_bytes 520 01		# nr_entries

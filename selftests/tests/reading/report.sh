@@ -901,6 +901,29 @@ test_names_decide_only_what_they_can()
 	fi
 }
 
+# perf record writes the set that a program has at first, and again if it has grown.
+test_the_last_set_of_a_program_counts()
+{
+	made_up <<-'END'
+		file.block = b""
+		file.first = file.metadata(perfgen.ALPHA, perfgen.ALPHA[4][:1])
+	END
+	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	same "sets of records" "$TMP/want" "$TMP/got"
+
+	# The last one fills more than a record.
+	made_up <<-'END'
+		file.block = b""
+		file.first = file.metadata(perfgen.ALPHA)
+		more = perfgen.ALPHA[4] + [(b"k%d" % i, b"%d" % i) for i in range(298)]
+		file.odd = file.metadata(perfgen.ALPHA, more[:203]) + file.metadata(perfgen.ALPHA, more[203:])
+		file.with_records = False
+	END
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header"
+	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
+}
+
 # The set may be that of a program whose BPF_EVENT was lost: before those of another
 # program that loads, or after all of them.
 test_names_of_lost_programs_decide_nothing()

@@ -81,6 +81,27 @@ test_program_that_loads_while_a_pipe_is_written()
 	perfdata check "$TMP/stdout"
 }
 
+shows_record_of()
+{
+	control ping
+	grep -q -e "^PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/script"
+}
+
+test_live_reader_gets_records_while_perf_records()
+{
+	local reader
+
+	hold simple
+	mkfifo "$TMP/stdout"
+	"$PBM_PERF" script --show-bpf-events -i - <"$TMP/stdout" >"$TMP/script" 2>"$TMP/script.err" &
+	reader=$!
+	start_recording - -a
+	await "the record in perf script" shows_record_of "$(symbol_of 0)"
+	stop_recording
+	wait "$reader" || fail "perf script: $(cat "$TMP/script.err")"
+	rm "$TMP/stdout"
+}
+
 test_program_that_refers_to_its_map_at_load()
 {
 	start_recording "$TMP/data" -a
@@ -136,6 +157,40 @@ test_map_that_is_bound_while_recording_starts()
 	await_churn ready
 	stop_recording
 	check_churn --starting "$TMP/list" "$TMP/data"
+}
+
+# perf writes the set that it finds when it starts, and the larger one at the end. It looks
+# again only at programs that were less than a second old, so it can start too late.
+test_second_map_that_is_bound_after_the_record_is_written()
+{
+	local symbol
+
+	for _ in {1..10}; do
+		: >"$TMP/list"
+		start_churn -s 1 -f 760001 -m wait
+		await_churn waiting
+		start_recording "$TMP/data" -a
+		tell_churn
+		await_churn ready
+		"${WORKLOAD[@]}"
+		stop_recording
+		release
+		perfdata places "$TMP/data" | awk '/_churn_760001$/ { print $1 }' >"$TMP/places"
+		[[ $(cat "$TMP/places") != begin ]] || continue
+		break
+	done
+	printf '%s\n' begin end >"$TMP/want"
+	same "places of its records" "$TMP/want" "$TMP/places"
+	perfdata check "$TMP/data"
+	check_churn --more "$TMP/list" "$TMP/data"
+	# Without the block, the last record counts.
+	perfdata strip-block "$TMP/data" "$TMP/no-block"
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/no-block" -o "$TMP/again"
+	symbol=$'\tchurn_760001\t'
+	perfdata block "$TMP/data" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/want"
+	perfdata block "$TMP/again" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/got"
+	(($(wc -l <"$TMP/want") == 3)) || fail "not 3 entries: $(cat "$TMP/want")"
+	same "set of the records" "$TMP/want" "$TMP/got"
 }
 
 # Both threads of perf see them: they are there, and they load. Such a program has

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Records stand after the last sample, in files and in pipes, and every command
-# that reads or rewrites a recording keeps them and all samples.
+# Records stand before the first sample, with what perf record writes of the programs that
+# it finds; what it learns later stands after the last sample. Every command that reads or
+# rewrites a recording keeps them and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -21,6 +22,18 @@ count_samples()
 	perfdata types "$1" | grep -c -x 9
 }
 
+# want_places PLACES FILE SYMBOL...: of the records of these functions, in their order
+want_places()
+{
+	local symbol
+
+	for symbol in "${@:3}"; do
+		perfdata places "$2" | awk -F '\t' -v symbol="$symbol" '$2 == symbol { print $1 }' >"$TMP/places"
+		[[ $(tr '\n' ' ' <"$TMP/places") = "$1 " ]] ||
+			fail "records of $symbol in $2 not in place '$1': $(cat "$TMP/places")"
+	done
+}
+
 # $1 has the entries of the program, and perf script reads them and all samples.
 # $2: what perfdata.py is to check, if it is not all.
 check_recording()
@@ -28,6 +41,7 @@ check_recording()
 	local shown
 
 	perfdata "${2:-check}" "$1"
+	want_places begin "$1" "$(cat "$TMP/symbol")"
 	printf 'version\t"1.2.3"\nanswer\t42\n' | sort >"$TMP/want"
 	perfdata entries "$1" "$(cat "$TMP/symbol")" | sort >"$TMP/got"
 	same "entries in the file" "$TMP/want" "$TMP/got"
@@ -42,13 +56,13 @@ check_recording()
 		fail "$shown samples shown, $(count_samples "$1") in the file"
 }
 
-test_records_are_last_in_a_file()
+test_records_are_first_in_a_file()
 {
 	record_once
 	check_recording "$TMP/file"
 }
 
-test_records_are_last_in_a_pipe()
+test_records_are_first_in_a_pipe()
 {
 	record_once
 	check_recording "$TMP/pipe"
@@ -76,7 +90,7 @@ test_perf_inject_with_build_ids_keeps_them()
 	native_only "it rewrites files"
 	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
-	# It sorts samples, which therefore come later than all that has no time.
+	# It sorts samples: those at the end can come later than records, which have no time.
 	check_recording "$TMP/injected" check-records
 	(($(count_samples "$TMP/injected") == $(count_samples "$TMP/file"))) ||
 		fail "not as many samples as before"
@@ -106,6 +120,90 @@ test_perf_report_D_decodes_them()
 	cat "$TMP/decoded"
 	grep -e 'version = "1.2.3"$' "$TMP/decoded"
 	grep -e 'answer = 42$' "$TMP/decoded"
+}
+
+# As upstream perf writes them, so that a reader knows the program of a record
+test_records_follow_the_events_of_their_program()
+{
+	record_once
+	perfdata types "$TMP/file" | awk '$1 == 84 { exit last != 18 && last != 84 } { last = $1 }' ||
+		fail "a record follows neither PERF_RECORD_BPF_EVENT nor another record"
+}
+
+# has_samples_in SYMBOL: the stream, up to now
+has_samples_in()
+{
+	control ping
+	"$PBM_PERF" script -F ip,sym -G -i - <"$TMP/stdout" >"$TMP/samples" 2>"$TMP/err" || :
+	grep -q -e "$1" "$TMP/samples"
+}
+
+# A stream without its end has no block, and perf report shows what records say.
+test_stream_of_a_writer_that_was_killed()
+{
+	local symbols
+
+	hold busy_v1 simple keys_1000
+	spend 0 1000000
+	start_recording - -a
+	"${WORKLOAD[@]}"
+	await "a sample in the program" has_samples_in _busy
+	kill -KILL "$PERF_PID"
+	wait "$PERF_PID" || :
+	PERF_PID=
+	perfdata block "$TMP/stdout" >"$TMP/block"
+	[[ ! -s $TMP/block ]] || fail "perf record has ended the stream"
+	perfdata programs "$TMP/stdout" | awk -v id="${HELD_IDS[0]}" '$1 == id { print $6 }' >"$TMP/functions"
+	mapfile -t -d , symbols < <(tr -d '\n' <"$TMP/functions")
+	(("${#symbols[@]}" == 3)) || fail "not 3 functions: ${symbols[*]}"
+	want_places begin "$TMP/stdout" "${symbols[@]}" "$(symbol_of 1)"
+	want_places "begin begin begin begin begin" "$TMP/stdout" "$(symbol_of 2)"
+	"$PBM_PERF" report --stdio -s bpf_metadata -i - <"$TMP/stdout" >"$TMP/report"
+	grep -F -e 'owner="tests", version="1.0"' "$TMP/report"
+}
+
+# Of a program from the start the record is not repeated, if nothing is new.
+test_program_that_loads_later_is_at_the_end()
+{
+	local early
+
+	hold simple
+	early=$(symbol_of 0)
+	start_recording "$TMP/later" -a
+	churn -n 1
+	"${WORKLOAD[@]}"
+	stop_recording
+	perfdata check "$TMP/later"
+	want_places begin "$TMP/later" "$early"
+	perfdata ksymbols "$TMP/later" >"$TMP/ksymbols"
+	want_places end "$TMP/later" "$(grep -m 1 -e '_churn_1$' "$TMP/ksymbols")"
+}
+
+test_each_file_of_switch_output_has_a_record_once()
+{
+	local files file
+
+	hold simple
+	start_recording "$TMP/data" -a --switch-output
+	"${WORKLOAD[@]}"
+	kill -USR2 "$PERF_PID"
+	await "a file" has_files 1
+	"${WORKLOAD[@]}"
+	stop_recording
+	mapfile -t files < <(list_files)
+	(("${#files[@]}" == 2)) || fail "not 2 files: ${files[*]}"
+	for file in "${files[@]}"; do
+		perfdata check "$file"
+		want_places begin "$file" "$(symbol_of 0)"
+	done
+}
+
+test_records_come_last_with_tail_synthesize()
+{
+	hold simple
+	record "$TMP/tail" --tail-synthesize
+	perfdata check "$TMP/tail"
+	want_places end "$TMP/tail" "$(symbol_of 0)"
 }
 
 run_tests
