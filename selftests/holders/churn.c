@@ -11,7 +11,7 @@
  * was bound, by the monotonic clock, in microseconds, and how many milliseconds
  * it lived from then on, or "stays". "late AT LATE" says that something was due AT
  * and came LATE, in microseconds (-d). "waiting" is printed before a line of
- * standard input is waited for (-w, -m), and "ready" after the last program has
+ * standard input is waited for (-w, -b, -m), and "ready" after the last program has
  * ended; those that stay do so until standard input ends.
  */
 #include <errno.h>
@@ -45,12 +45,13 @@ static const char usage[] =
 "              PBM_TIMEOUT_SCALE: perf has so much more time to read them\n"
 "  -b MS       bind the map so long after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
+"  -b wait     bind the map after a line of standard input\n"
 "  -m MS       bind a second map, .rodata.more, so long after the first\n"
 "  -m wait     bind it after a line of standard input\n"
 "  -d MS       print when it was so late, or more, multiplied likewise (default: never)\n"
 "  -w          load nothing before a line of standard input\n";
 
-enum bind { BIND_AFTER, BIND_AT_LOAD };
+enum bind { BIND_AFTER, BIND_AT_LOAD, BIND_ON_LINE };
 
 static struct {
 	int nr;
@@ -251,6 +252,8 @@ static void bind_more(struct prog *prog)
 
 static void bind_map(struct prog *prog)
 {
+	if (opt.bind == BIND_ON_LINE)
+		wait_for_line();
 	if (opt.bind != BIND_AT_LOAD)
 		checked(bpf_prog_bind_map(prog->fd, prog->map_fd, NULL), "bind .rodata");
 	close(prog->map_fd);
@@ -405,6 +408,8 @@ static void parse_bind(const char *text)
 {
 	if (!strcmp(text, "load"))
 		opt.bind = BIND_AT_LOAD;
+	else if (!strcmp(text, "wait"))
+		opt.bind = BIND_ON_LINE;
 	else
 		opt.bind_delay = atoi(text);
 }

@@ -346,4 +346,25 @@ test_hotspot_shows_them()
 	same "messages of hotspot-perfparser" "$TMP/block-only.out" "$TMP/block-only-named.out"
 }
 
+# Of two programs of one name, one has a set, and the other one is known to have none.
+test_records_have_the_names_of_functions()
+{
+	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/made-up" <<-'END'
+		import sys, perfgen
+		file = perfgen.File()
+		perfgen.BETA = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
+		file.block = file.make_block(sets=(perfgen.ALPHA[4], []), names=(b"alpha", b"alpha"))
+		file.with_records = False
+		file.odd = file.metadata(perfgen.ALPHA)
+		file.write(sys.argv[1])
+	END
+	"$PBM_PERF" inject --bpf-metadata-names=version -i "$TMP/made-up" -o "$TMP/named"
+	perfdata ksymbols "$TMP/named" >"$TMP/got"
+	printf '%s\n' 'bpf_prog_0011223344556677_alpha'{'[version=1.2.3]',} >"$TMP/want"
+	same "functions" "$TMP/want" "$TMP/got"
+	perfdata records "$TMP/named" | cut -f 1 >"$TMP/got"
+	sed -i 1q "$TMP/want"
+	same "records" "$TMP/want" "$TMP/got"
+}
+
 run_tests

@@ -924,6 +924,18 @@ test_the_last_set_of_a_program_counts()
 	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
 }
 
+# By perf record when it starts, and by the kernel.
+test_a_program_that_is_told_twice_counts_once()
+{
+	made_up <<-'END'
+		file.block = b""
+		file.odd = file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA)
+	END
+	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	same "sets of records" "$TMP/want" "$TMP/got"
+}
+
 # The set may be that of a program whose BPF_EVENT was lost: before those of another
 # program that loads, or after all of them.
 test_names_of_lost_programs_decide_nothing()

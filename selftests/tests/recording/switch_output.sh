@@ -121,6 +121,42 @@ test_functions_have_the_names_of_each_file()
 	done
 }
 
+milliseconds()
+{
+	awk '{ printf "%.0f\n", $1 * 1000 }' /proc/uptime
+}
+
+# perf looks again for maps of a program that has loaded just now, also if a file ends
+# meanwhile. If the file ends too late, perf has looked for the last time.
+test_map_that_is_bound_after_a_switch()
+{
+	local begin
+
+	for _ in {1..10}; do
+		clean_files
+		: >"$TMP/list"
+		start_recording "$TMP/data" -a --switch-output
+		begin=$(milliseconds)
+		start_churn -s 1 -f 760002 -b wait
+		await_churn waiting
+		switch_by_signal 1
+		(($(milliseconds) - begin > 300)) || break
+		stop_recording
+		release
+	done
+	[[ -n ${PERF_PID:-} ]] || skip "this machine is too slow"
+	# This takes longer than the looks that would be made at once.
+	"$OUTPUT/churn" -n 1 -l 150 </dev/null >/dev/null
+	tell_churn
+	await_churn ready
+	stop_recording
+	perfdata all-entries "$(nth_file 1)" >"$TMP/first"
+	! grep -e 'churn_760002' "$TMP/first" || fail "the map was not bound then"
+	perfdata all-entries "$(nth_file 2)" >"$TMP/second"
+	grep -P '_churn_760002\tnumber\t760002$' "$TMP/second" || fail "no set in the second file"
+	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
+}
+
 # KiB of the process, what it has read from files not included
 anonymous_memory()
 {
