@@ -107,7 +107,7 @@ want_prog_infos()
 	same "features of $1" "$TMP/want" "$TMP/got"
 }
 
-# With "all" it is in the place where perf record writes it, also if the samples are sorted.
+# With "all" it is in the place where perf record writes it.
 test_default_and_all_keep_what_is_there()
 {
 	local mode

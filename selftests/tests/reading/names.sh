@@ -119,7 +119,7 @@ test_entries_stay()
 	names "$TMP/both" "$TMP/named" version
 	perfdata check "$TMP/named"
 	perfdata all-entries "$TMP/both" | sort >"$TMP/want"
-	perfdata all-entries "$TMP/named" | sed -E 's/^(bpf_prog_[^[]*)(\[[^]\t]*\])+/\1/' | sort >"$TMP/got"
+	perfdata all-entries "$TMP/named" | sed -E 's/^(bpf_prog_[^[\t]*)(\[[^]\t]*\])+/\1/' | sort >"$TMP/got"
 	same "entries of records" "$TMP/want" "$TMP/got"
 	perfdata block "$TMP/both" >"$TMP/want"
 	perfdata block "$TMP/named" >"$TMP/got"

@@ -106,6 +106,7 @@ test_live_reader_gets_records_while_perf_records()
 	local reader
 
 	hold simple
+	rm -f "$TMP/stdout"
 	mkfifo "$TMP/stdout"
 	"$PBM_PERF" script --show-bpf-events -i - <"$TMP/stdout" >"$TMP/script" 2>"$TMP/script.err" &
 	reader=$!
