@@ -85,17 +85,43 @@ test_inject_swaps()
 		write_both
 		inject_both --bpf-metadata="$mode"
 		compare_samples
-		compare '^# (captured|arch|hostname|data|feat|bpf_prog_info|missing)' report --header-only
+		compare '^# (captured|arch|data|feat|bpf_prog_info|missing)' report --header-only
+		has_its_arch
 	done
 }
 
-# The features of the other one are left out, and those after them are found.
+# The features of the other one that perf can't swap are left out, and those after them are
+# found.
 test_inject_from_a_pipe_swaps()
 {
 	write_both --pipe
 	inject_both
 	compare_samples
-	compare '^# (captured|arch|hostname|data|feat|missing)' report --header-only
+	compare '^# (captured|data|feat|missing)' report --header-only
+}
+
+test_inject_from_a_pipe_to_a_pipe_swaps()
+{
+	local file
+
+	write_both --pipe
+	for file in own other; do
+		"$PBM_PERF" inject -i "$TMP/$file" -o - >"$TMP/$file.injected"
+		mv "$TMP/$file.injected" "$TMP/$file"
+	done
+	compare_samples
+	compare '^# (captured|arch|data|feat|missing)' report --header-only
+	grep -q -x '# hostname : host' "$TMP/other.out" || fail "no name of the host"
+	has_its_arch
+}
+
+# After compare
+has_its_arch()
+{
+	grep -q -x -e '# arch : \(s390x\|x86_64\)' "$TMP/own.all" || fail "no arch"
+	[[ $(cat "$TMP/own.all" "$TMP/other.all" | grep -c -x -e '# arch : \(s390x\|x86_64\)') = 2 ]] ||
+		fail "no arch of the other byte order"
+	! grep -x -F -f <(grep '^# arch :' "$TMP/own.all") "$TMP/other.all" || fail "the wrong arch"
 }
 
 inject_both()
