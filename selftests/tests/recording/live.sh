@@ -496,7 +496,7 @@ test_off_cpu()
 }
 
 # With kptr_restrict 2, bpf_prog_info has no addresses of functions.
-test_program_that_loads_while_addresses_are_hidden()
+hide_addresses()
 {
 	local restrict
 
@@ -504,14 +504,40 @@ test_program_that_loads_while_addresses_are_hidden()
 	restrict=$(cat /proc/sys/kernel/kptr_restrict)
 	# shellcheck disable=SC2064 # with the value of now
 	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT
-	start_recording "$TMP/data" -a
 	echo 2 >/proc/sys/kernel/kptr_restrict
-	hold functions
-	stop_recording
-	perfdata block "$TMP/data" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
+}
+
+# has_metadata_without_addresses FILE
+has_metadata_without_addresses()
+{
+	perfdata block "$1" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
+	perfdata check "$1"
+	"$PBM_PERF" report -D -i "$1" >"$TMP/dump"
+	grep -q -e "PERF_RECORD_BPF_EVENT type 1, flags 0, id ${HELD_IDS[0]}$" "$TMP/dump" ||
+		fail "no PERF_RECORD_BPF_EVENT"
 	# Without the patches, perf doesn't check where the addresses are.
 	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
-		"$PBM_UNPATCHED_PERF" report --header-only -i "$TMP/data" >"$TMP/out"
+		"$PBM_UNPATCHED_PERF" report --header-only -i "$1" >"$TMP/out"
+}
+
+test_program_that_loads_while_addresses_are_hidden()
+{
+	start_recording "$TMP/data" -a
+	hide_addresses
+	hold functions
+	stop_recording
+	has_metadata_without_addresses "$TMP/data"
+}
+
+# There are others, too, of which each has to be read.
+test_programs_that_were_there_while_addresses_are_hidden()
+{
+	hold -n 3 functions
+	hide_addresses
+	record "$TMP/data"
+	has_metadata_without_addresses "$TMP/data"
+	[[ $(perfdata block "$TMP/data" | grep -c -P "\tversion\t\"functions\"$") -ge 3 ]] ||
+		fail "not each program is there"
 }
 
 run_tests

@@ -240,7 +240,7 @@ test_verbose_says_that_addresses_are_hidden()
 		skip "kernel addresses are not restricted"
 	fi
 	record_without syslog
-	grep -q "Not read: programs that were there before (their addresses are hidden, CAP_SYSLOG is missing)" \
+	grep -q "Not read: addresses of programs that were there before (they are hidden, CAP_SYSLOG is missing)" \
 		"$TMP/said" || fail "not that"
 	! grep "CAP_SYS_ADMIN" "$TMP/said" || fail "that one is there"
 }
