@@ -848,6 +848,92 @@ test_a_library_that_becomes_the_kernel_has_no_symbols()
 	done
 }
 
+test_a_kernel_that_ends_beyond_the_address_space_is_ignored()
+{
+	generate "a kernel at the end of the address space" <<-'END'
+		text, name = 0xffffffffff000000, b"[kernel.kallsyms]_text".ljust(24, b"\0")
+		file.first = file.record(1, file.pack("iI", -1, 0) + file.u64(text, 0x1276508, text) + name +
+		                         file.sample_id(), perfgen.KERNEL)
+	END
+	check_script "$TMP/file"
+	run report --stdio -i "$TMP/file"
+}
+
+# The branches are the call stack, says the event.
+test_samples_without_the_branches_of_their_event_are_read()
+{
+	generate "no branches" <<-'END'
+		attr, file.chain = file.attr, [(1 << 64) - 512, 0x400000]
+		file.attr = lambda n: attr(n)[:72] + file.u64(1 << 11 | 1) + attr(n)[80:]
+	END
+	run script -i "$TMP/file"
+	check_number "samples" "$SAMPLES" ' 400000 '
+	run report --stdio -i "$TMP/file"
+	check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+}
+
+test_an_event_with_more_threads_than_it_has_room_for_is_an_error()
+{
+	generate "too many threads" <<-'END'
+		file.odd = file.record(73, file.u64(1 << 24, 1) + bytes(16))
+	END
+	# Not that of a signal
+	run_to '2??' script -i "$TMP/file"
+}
+
+test_a_pipe_that_ends_within_aux_area_data_ends()
+{
+	generate "a pipe that ends within AUX area data" --pipe <<-'END'
+		whole, aux = file.bytes(), file.record(perfgen.AUXTRACE, file.u64(4096, 0, 0) + file.u32(0, 0, 0, 0))
+		file.bytes = lambda: whole + aux + bytes(64)
+	END
+	# Not that of timeout
+	run_to '2??' inject -i "$TMP/file" -o "$TMP/injected"
+}
+
+test_errors_of_unknown_types_are_shown()
+{
+	generate "an error of type 0x80000000" <<-'END'
+		error = file.u32(0x80000000, 1, 0, 1, 1, 1) + file.u64(0, 0) + b"message".ljust(64, b"\0")
+		file.odd = file.record(72, error)
+	END
+	check_script "$TMP/file"
+}
+
+# It has no options for a decoder.
+test_json_has_no_aux_area_data()
+{
+	generate "Intel PT" <<-'END'
+		file.events = [(1, perfgen.IDENTIFIER)]
+		file.first = file.record(70, file.u32(1, 0) + file.u64(1, 0, 0, 0, 0, 0, 0, 0, 0, 1) + bytes(64))
+	END
+	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+}
+
+test_names_of_build_ids_have_any_length()
+{
+	generate "a build ID with a long name" <<-'END'
+		file.features[2] = file.record(0, file.u32(0xffffffff) + bytes(24) + 20000 * b"x", perfgen.KERNEL)
+	END
+	run buildid-list -i "$TMP/file"
+	check_script "$TMP/file"
+}
+
+# With BTF, but the file doesn't have the array that says which type a function is.
+test_functions_without_types_have_no_names()
+{
+	generate "no func_info" <<-'END'
+		info = bytearray(file.prog_info(perfgen.BETA))
+		info[16 + 128:16 + 136] = file.u32(5, 8)
+		info[16 + 136:16 + 148] = file.u64(0x1000) + file.u32(1)
+		file.infos[1] = bytes(info)
+		btf = file.pack("HBB5I", 0xeb9f, 1, 0, 24, 0, 16, 16, 3) + file.u32(1, 1 << 24, 4, 32) + b"\0a\0"
+		file.features[perfgen.BTF] = file.u32(1, 5, len(btf)) + btf
+	END
+	run report --header-only -i "$TMP/file"
+	grep -q '^# bpf_prog_info 9: bpf_prog_8899aabbccddeeff' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+}
+
 # A copy of kallsyms that is sorted by address, where modules are below the kernel
 test_a_copy_of_kallsyms_can_begin_with_modules()
 {
