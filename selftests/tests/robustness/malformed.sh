@@ -934,6 +934,33 @@ test_functions_without_types_have_no_names()
 	grep -q '^# bpf_prog_info 9: bpf_prog_8899aabbccddeeff' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
 }
 
+# There is an element of the topology for each.
+test_the_number_of_cpus_changes_after_their_topology()
+{
+	generate "more CPUs after the topology" --pipe <<-'END'
+		file.events = [(1, perfgen.CPU)]
+		file.features[7] = file.u32(1, 1)
+		file.features[13] = file.u32(0, 0, 5, 0)
+		file.more_features = file.record(perfgen.HEADER_FEATURE, file.u64(7) + file.u32(1000000, 1000000))
+		sample = file.u64(perfgen.ALPHA[3]) + file.u32(0, 0) + file.u64(1100) + file.u32(999999, 0) + file.u64(1)
+		file.odd = file.record(perfgen.SAMPLE, sample, perfgen.KERNEL)
+	END
+	run script -i "$TMP/file"
+	check_number "samples" 5 " $EVENT: "
+	run report --stdio -s socket -i "$TMP/file"
+}
+
+test_a_file_without_the_name_of_its_host_is_converted()
+{
+	generate "no name of the host" <<-'END'
+		features = file.feature_bytes
+		file.feature_bytes = lambda: {n: data for n, data in features().items()
+		                              if n not in (perfgen.HOSTNAME, perfgen.ARCH)}
+	END
+	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+	python3 -m json.tool "$TMP/json" >/dev/null
+}
+
 # A copy of kallsyms that is sorted by address, where modules are below the kernel
 test_a_copy_of_kallsyms_can_begin_with_modules()
 {
