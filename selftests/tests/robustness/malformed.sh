@@ -941,6 +941,8 @@ test_the_number_of_cpus_changes_after_their_topology()
 		file.events = [(1, perfgen.CPU)]
 		file.features[7] = file.u32(1, 1)
 		file.features[13] = file.u32(0, 0, 5, 0)
+		# Domains of the scheduler, which later perfs know
+		file.features[32], file.last_feature = file.u32(17, 1, 0, 0), 35
 		file.more_features = file.record(perfgen.HEADER_FEATURE, file.u64(7) + file.u32(1000000, 1000000))
 		sample = file.u64(perfgen.ALPHA[3]) + file.u32(0, 0) + file.u64(1100) + file.u32(999999, 0) + file.u64(1)
 		file.odd = file.record(perfgen.SAMPLE, sample, perfgen.KERNEL)
