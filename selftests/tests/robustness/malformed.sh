@@ -963,6 +963,28 @@ test_a_file_without_the_name_of_its_host_is_converted()
 	python3 -m json.tool "$TMP/json" >/dev/null
 }
 
+test_perf_inject_aslr_leaves_no_address_of_a_program()
+{
+	local option
+
+	"$PBM_PERF" inject -h >"$TMP/options" 2>&1 || :
+	grep -q -e ' --aslr ' "$TMP/options" || skip "this perf has no perf inject --aslr"
+	for option in --file --pipe; do
+		generate "bpf_prog_info, $option" "$option" <<-'END'
+			infos = file.u64(perfgen.PROG_INFO) + file.u32(2) + b"".join(file.infos)
+			file.more_features = file.record(perfgen.HEADER_FEATURE, infos) if file.pipe else b""
+			file.nr_samples = 0
+		END
+		run inject --aslr -i "$TMP/file" -o "$TMP/injected"
+		python3 - "$TMP/file" "$TMP/injected" <<-'END' || fail "$CASE: an address is left"
+			import struct, sys
+			addr = struct.pack("=Q", 0xffffffffc0001000)
+			before, after = (open(name, "rb").read() for name in sys.argv[1:])
+			assert addr in before and addr not in after
+		END
+	done
+}
+
 # A copy of kallsyms that is sorted by address, where modules are below the kernel
 test_a_copy_of_kallsyms_can_begin_with_modules()
 {
