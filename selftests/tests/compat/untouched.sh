@@ -251,4 +251,93 @@ test_pipes()
 	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
+# What perf says of these arguments: its first error, or that of the unknown option that
+# follows them, if they are no error; "status N" if there is none at all.
+first_error()
+{
+	local perf=$1 status=0
+
+	shift
+	"$perf" "$@" >"$TMP/out" 2>&1 </dev/null || status=$?
+	grep -m 1 Error "$TMP/out" || echo "status $status"
+}
+
+# All that begins as options which name BPF do
+abbreviations()
+{
+	local option length
+
+	for option in bpf-event no-bpf-event bpf-metadata-keys no-bpf-metadata-keys; do
+		for ((length = ${#option}; length > 0; length--)); do
+			echo "--${option:0:length}"
+		done
+	done | sort -u
+}
+
+# It means what it meant if it had a meaning.
+test_abbreviated_options()
+{
+	local command option old new nr=0
+
+	unpatched_perf
+	for command in record top diff report inject script "data convert"; do
+		for option in $(abbreviations); do
+			# shellcheck disable=SC2086 # words
+			old=$(first_error "$PBM_UNPATCHED_PERF" $command "$option" --no-such-option)
+			[[ $old = *no-such-option* ]] || continue
+			# shellcheck disable=SC2086 # words
+			new=$(first_error "$PBM_PERF" $command "$option" --no-such-option)
+			[[ $new = "$old" ]] || fail "perf $command $option: '$new', before '$old'"
+			nr=$((nr + 1))
+		done
+	done
+	echo "$nr abbreviations"
+	((nr > 20)) || fail "few are known to perf without the patches"
+}
+
+# Both perfs end alike with these options, and $1 says whether there are BPF events then.
+want_bpf_events()
+{
+	local want=$1 perf
+
+	shift
+	for perf in "$PBM_UNPATCHED_PERF" "$PBM_PERF"; do
+		"$perf" record -N -q -e cpu-clock -o "$TMP/options.data" "$@" -- true ||
+			fail "$perf record $*: status $?"
+		perfdata types "$TMP/options.data" >"$TMP/types"
+		[[ $want = "$(grep -q -x 18 "$TMP/types" && echo yes || echo no)" ]] ||
+			fail "$perf record $*: $want BPF events are expected"
+	done
+}
+
+test_abbreviated_options_mean_the_same()
+{
+	unpatched_perf
+	hold simple
+	want_bpf_events yes --bpf
+	want_bpf_events yes --no-bpf-event --bpf
+	want_bpf_events yes --no-bpf-event --bpf-event
+	want_bpf_events no --no-bpf
+	want_bpf_events no --no-bpf-e
+	want_bpf_events no --bpf --no-bpf
+}
+
+# Perf without the patches gets the same options but for the one that it doesn't know.
+test_pairs_of_options()
+{
+	local options=(--no-bpf-event --bpf-metadata=none --all-kernel --all-user) a b old new
+	local recording=(record -N -q -e cpu-clock -o "$TMP/options.data")
+
+	unpatched_perf
+	for a in "${options[@]}"; do
+		for b in "${options[@]}"; do
+			set -- "$a" "$b"
+			new=$(first_error "$PBM_PERF" "${recording[@]}" "$@" -- true)
+			old=$(first_error "$PBM_UNPATCHED_PERF" "${recording[@]}" "${@/--bpf-metadata=none/-q}" -- true)
+			echo "$*: $new"
+			[[ $new = "$old" ]] || fail "without the patches: $old"
+		done
+	done
+}
+
 run_tests

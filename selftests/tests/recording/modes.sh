@@ -82,15 +82,8 @@ test_no_bpf_event_implies_none()
 {
 	hold simple
 	expect_records 0 --no-bpf-event
-}
-
-test_no_bpf_event_excludes_the_option()
-{
-	! "$PBM_PERF" record -o "$TMP/refused" --bpf-metadata=header --no-bpf-event true >"$TMP/out" 2>&1 ||
-		fail "it records"
-	grep -q "^ Error: option .no-bpf-event' cannot be used with bpf-metadata" "$TMP/out" ||
-		fail "it says: $(head -n 3 "$TMP/out")"
-	[[ ! -e $TMP/refused ]] || fail "it has written a file"
+	expect_records 0 --no-bpf-event --bpf-metadata=all
+	expect_records 0 --bpf-metadata=all --no-bpf-event
 }
 
 test_last_option_wins()
