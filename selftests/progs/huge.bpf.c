@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One key, and more read-only data than perf reads of a map. */
+/* One key, and 17 MiB of other constants. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -54,36 +54,13 @@ test_more_keys_than_a_map_may_have()
 	left_out "left out variable key_1024: No space left on device"
 }
 
-# Largest resident size of a command, in KiB
-memory_of()
+test_a_section_of_17_mib()
 {
-	python3 - "$@" <<-'END'
-		import resource, subprocess, sys
-		subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
-		print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-	END
-}
-
-record_memory()
-{
-	memory_of "$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -- true
-}
-
-test_a_huge_section_is_not_read()
-{
-	local without with
-
-	hold huge simple
-	record_verbose -o "$TMP/data"
-	grep -q -E '^BPF metadata: failed to read map [0-9]+: Argument list too long$' "$TMP/messages" ||
-		fail "perf record -v says: $(grep metadata "$TMP/messages")"
-	show "$TMP/data"
-	shows_no_record "$(symbol_of 0)"
-	values entries "$TMP/data.script" "$(symbol_of 1)" | grep -c -x -e $'answer\t42'
-	without=$(record_memory -o "$TMP/none" --bpf-metadata=none)
-	with=$(record_memory -o "$TMP/all")
-	echo "$without KiB without metadata, $with with"
-	((with < without + 8192)) || fail "perf record has read the section"
+	hold huge
+	record "$TMP/data"
+	entries_of "$TMP/data" >"$TMP/got"
+	printf '%s\t%s\n' version '"1.2.3"' >"$TMP/want"
+	same "entries" "$TMP/want" "$TMP/got"
 }
 
 # CPU time of a command, in ms
