@@ -208,6 +208,42 @@ test_second_map_that_is_bound_after_the_record_is_written()
 	same "set of the records" "$TMP/want" "$TMP/got"
 }
 
+# Where the data of a file ends, as its header says
+data_end()
+{
+	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
+}
+
+# start_recording, load programs with 650 KB of records, and end.
+record_many_keys()
+{
+	start_recording "$TMP/data" -a
+	hold keys_1000 keys_1025
+	control stop
+	wait "$PERF_PID" || echo "status $?"
+	PERF_PID=
+	release
+}
+
+# The records are the last part of the data, and half of them fit.
+test_disk_that_is_full_before_all_records_are_written()
+{
+	record_many_keys
+	cat >"$TMP/full-perf" <<-END
+		#!/bin/bash
+		trap '' XFSZ
+		ulimit -f $((($(data_end "$TMP/data") - 325000) / 1024))
+		exec "$PBM_PERF" "\$@"
+	END
+	chmod +x "$TMP/full-perf"
+	PBM_PERF=$TMP/full-perf record_many_keys
+	grep -x "Couldn't write the metadata of BPF programs." "$TMP/perf.err" || fail "it says: $(cat "$TMP/perf.err")"
+	echo "the data ends at $(data_end "$TMP/data"), the file at $(stat -c %s "$TMP/data")"
+	(($(data_end "$TMP/data") <= $(stat -c %s "$TMP/data"))) || fail "more data than there is in the file"
+	perfdata types "$TMP/data" >"$TMP/types"
+	grep -q -x 9 "$TMP/types" || fail "no sample"
+}
+
 # Both threads of perf see them: they are there, and they load. Such a program has
 # two KSYMBOL records. If it loads before the sideband thread starts, perf can't
 # tell that the kernel has written one.
