@@ -65,6 +65,47 @@ test_program_that_is_unloaded_long_before_the_end()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
+# None of the programs in $TMP/list is there.
+programs_have_ended()
+{
+	"$BPFTOOL" prog show | sed -n 's/^\([0-9]*\): .*/\1/p' >"$TMP/programs"
+	cut -d ' ' -f 2 "$TMP/list" >"$TMP/ids"
+	! grep -q -x -F -f "$TMP/ids" "$TMP/programs"
+}
+
+# perf has read the maps of each of them more than once.
+test_programs_that_are_unloaded_end_while_perf_records()
+{
+	start_recording "$TMP/data" -a
+	churn -n 20 -t 100 -l 200
+	await "the end of all programs" programs_have_ended
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
+# That it has none is told, too: it is not unknown.
+test_program_without_metadata_that_loads()
+{
+	start_recording "$TMP/data" -a -F 999
+	hold none
+	spend 0 $((5000000 / SCALE))
+	"${WORKLOAD[@]}"
+	await "a second look" second_look_is_over "$(cut -d . -f 1 /proc/uptime)"
+	stop_recording
+	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tnone' || fail "the block doesn't have the program"
+	"$PBM_PERF" data convert --to-json "$TMP/json" -i "$TMP/data"
+	python3 -c 'import json, sys
+progs = json.load(open(sys.argv[1], encoding="utf-8"))["bpf-metadata"]
+assert [p["metadata"] for p in progs if p["id"] == int(sys.argv[2])] == [{}], progs' "$TMP/json" "${HELD_IDS[0]}"
+	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
+	grep -E -e "% +${HELD_IDS[0]} none +\(none\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
+}
+
+second_look_is_over()
+{
+	(($(cut -d . -f 1 /proc/uptime) > $1 + 1))
+}
+
 test_program_of_a_recorded_process()
 {
 	start_churn -w -n 3

@@ -232,6 +232,26 @@ test_verbose_says_which_capability_is_missing()
 	! grep "Not read" "$TMP/said" || fail "CAP_SYS_TIME isn't needed"
 }
 
+# The program loads during the first of two files. perf hears of no others: it records
+# only the workload.
+test_verbose_says_of_each_file_what_is_missing_in_it()
+{
+	native_only "it is about capabilities, not about machines"
+	if setpriv --bounding-set=-sys_admin "$BPFTOOL" prog show >"$TMP/shown" 2>&1; then
+		skip "bpftool can read programs without CAP_SYS_ADMIN"
+	fi
+	rm -f "$TMP"/data.2*
+	# shellcheck disable=SC2016 # for the inner shell
+	setpriv --bounding-set=-sys_admin "$PBM_PERF" record -v -N -e cpu-clock --switch-output -o "$TMP/data" -- \
+		sh -c '"$1" -n 1; kill -USR2 $PPID; until [ -e "$(echo "$2".2*)" ]; do sleep 0.02; done' sh \
+		"$OUTPUT/churn" "$TMP/data" >"$TMP/list" 2>"$TMP/messages"
+	grep '^BPF metadata: none' "$TMP/messages" >"$TMP/said" || fail "it doesn't say that there is none"
+	cat "$TMP/said"
+	(($(wc -l <"$TMP/said") == 2)) || fail "not one line for each of two files"
+	[[ $(grep -n 'programs that loaded later' "$TMP/said" | cut -d : -f 1) = 1 ]] ||
+		fail "the program is missing in the first file, and not in the other"
+}
+
 test_verbose_says_that_addresses_are_hidden()
 {
 	native_only "it is about capabilities, not about machines"

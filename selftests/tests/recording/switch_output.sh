@@ -242,6 +242,50 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	check_numbers 2 1
 }
 
+# write(2) gets the address of a PERF_RECORD_BPF_METADATA.
+main_thread_writes_a_record()
+{
+	local address
+
+	read -r _ _ address _ <"/proc/$PERF_PID/task/$PERF_PID/syscall"
+	[[ $address = 0x* ]] && grep -q '^State:.*tracing stop' "/proc/$PERF_PID/task/$PERF_PID/status" &&
+		dd if="/proc/$PERF_PID/mem" iflag=skip_bytes skip=$((address)) bs=4 count=1 2>/dev/null |
+			od -A n -t u4 | grep -q -x ' *84'
+}
+
+# ... and another thread waits for a lock
+a_thread_waits_meanwhile()
+{
+	local thread
+
+	for thread in "/proc/$PERF_PID/task/"*; do
+		if [[ ${thread##*/} != "$PERF_PID" ]] && grep -q '^futex_' "$thread/wchan"; then
+			main_thread_writes_a_record && return
+		fi
+	done
+	return 1
+}
+
+# The thread that reads programs locks the table, too: each second at least.
+test_no_other_thread_uses_the_table_while_it_is_written()
+{
+	native_only "it tests a lock, and not the kernel"
+	command -v strace >/dev/null || skip "strace is not there"
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	hold simple
+	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
+		-e inject=write:delay_enter=$((2000000 * SCALE)):when=1+ -p "$PERF_PID" &
+	TRACER=$!
+	trap 'kill "$TRACER" || :; abandon_recording; release' EXIT
+	await "strace" is_traced "$PERF_PID"
+	kill -USR2 "$PERF_PID"
+	await "a thread that waits while a record is written" a_thread_waits_meanwhile
+	kill "$TRACER"
+	wait "$TRACER" || :
+	stop_recording
+}
+
 first_cpu()
 {
 	sed 's/[,-].*//' /sys/devices/system/cpu/online
