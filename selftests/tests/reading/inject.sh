@@ -491,4 +491,26 @@ test_aslr_leaves_the_kernel_out()
 	[[ -s $TMP/got ]] || fail "the samples are lost"
 }
 
+# It writes the variable that is named bpf_metadata_, with an empty key.
+test_an_empty_key_of_a_peer_costs_only_its_entry()
+{
+	local perf
+
+	LC_ALL=C sed 's/bpf_metadata_answer/bpf_metadata_\x00nswer/g' "$OUTPUT/simple.bpf.o" >"$TMP/odd.bpf.o"
+	hold_command "$OUTPUT/hold" "$TMP/odd.bpf.o"
+	for perf in ${PBM_PEER_PERF:+"$PBM_PEER_PERF"} ${PBM_UNPATCHED_PERF:+"$PBM_UNPATCHED_PERF"}; do
+		"$perf" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
+		perfdata types "$TMP/peer" >"$TMP/types"
+		! grep -q -x 84 "$TMP/types" || break
+		perf=
+	done
+	[[ -n ${perf:-} ]] || skip "no perf that writes records"
+	perfdata all-entries "$TMP/peer" >"$TMP/peer-entries"
+	grep -q -x -e "$(symbol_of 0)"$'\t\t42' "$TMP/peer-entries" || skip "$perf writes no empty key"
+	inject --bpf-metadata=header -i "$TMP/peer" -o "$TMP/out"
+	perfdata block "$TMP/out" | awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id { print $4 "\t" $5 }' >"$TMP/got"
+	printf 'version\t"1.2.3"\n' >"$TMP/want"
+	same "entries in the block" "$TMP/want" "$TMP/got"
+}
+
 run_tests

@@ -211,8 +211,8 @@ check_ignored()
 	grep -q -e '"version": *"2.0"' "$TMP/json" || fail "$CASE: not in JSON: $(cat "$TMP/json")"
 }
 
-REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul|key-empty)'
-ODD='record-(no-entries|no-sample|long|name-empty|value-empty|value-no-json|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
+REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul)'
+ODD='record-(no-entries|no-sample|long|name-empty|value-empty|value-no-json|key-empty|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
 ODD_BLOCK='block-(of-no|set-empty|second|controls|.*-cut|overlaps)'
 BLOCK='block-(magic|version|length|section|sets-|entries-|programs-|set-unknown|name-long|ids|key|no-nul|too)'
 
@@ -243,6 +243,21 @@ test_malformed_records_are_skipped()
 test_odd_records_are_shown()
 {
 	check_cases "$ODD" check_printed
+}
+
+# A variable that is named bpf_metadata_ is no reason to lose the others.
+test_only_the_entry_with_an_empty_key_is_skipped()
+{
+	generate "a record with an empty key" <<-'END'
+		perfgen.ALPHA[4].insert(0, (b"", b"1"))
+		file.block = b""
+	END
+	run report --stdio -s bpf_prog,bpf_metadata -i "$TMP/file"
+	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+	run inject --bpf-metadata=header -i "$TMP/file" -o "$TMP/injected"
+	perfdata block "$TMP/injected" | cut -f 1,4,5 >"$TMP/got"
+	printf '%s\t%s\t%s\n' 7 version '"1.2.3"' 7 answer 42 9 version '"2.0"' >"$TMP/want"
+	same "$CASE: block that perf inject writes" "$TMP/want" "$TMP/got"
 }
 
 test_malformed_blocks_are_ignored()
