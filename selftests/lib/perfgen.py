@@ -177,9 +177,9 @@ class File:
         each set.
         """
         data = self.u32(len(sets) if nr_sets is None else nr_sets)
-        for entries in sets:
-            data += self.u32(len(entries) if nr_entries is None else nr_entries)
-            data += b"".join(key + b"\0" + value + b"\0" for key, value in entries)
+        data += b"".join(self.u32(len(entries) if nr_entries is None else nr_entries) +
+                         b"".join(key + b"\0" + value + b"\0" for key, value in entries)
+                         for entries in sets)
         data += self.u32(len(progs) if nr_progs is None else nr_progs)
         data += b"".join(self.u32(prog, nr_set) + names[name] + b"\0"
                          for prog, nr_set, name in progs) + end
@@ -412,7 +412,7 @@ CASES = {
     "block-key-empty": block(sets=[ALPHA[4], [(b"", b"1")]]),
     "block-key-twice": block(sets=[ALPHA[4], [(b"version", b"1"), (b"version", b"2")]]),
     "block-no-nul": block(progs=[(7, 0, 0)], nr_progs=2, end=8 * b"a"),
-    "block-too-much-text": grown_block(1 << 10, 1 << 12, 1 << 9),
+    "block-too-much-text": grown_block(1 << 10, 1 << 10, 1 << 9),
     "block-of-no-programs": block(progs=[], sets=[], names=[]),
     "block-set-empty": block(sets=[ALPHA[4], []]),
     "block-second": second_block,
