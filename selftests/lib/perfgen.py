@@ -110,10 +110,10 @@ class File:
             body += self.u64(len(chain), *chain)
         return self.record(SAMPLE, body, KERNEL)
 
-    def ksymbol(self, prog):
+    def ksymbol(self, prog, flags=0):
         name = ksym_name(prog)
         name = name.ljust((len(name) // 8 + 1) * 8, b"\0")
-        return self.record(KSYMBOL, self.u64(prog[3]) + self.pack("IHH", 0x100, 1, 0) + name +
+        return self.record(KSYMBOL, self.u64(prog[3]) + self.pack("IHH", 0x100, 1, flags) + name +
                            self.sample_id() + self.stale, KERNEL)
 
     def bpf_event(self, prog):

@@ -244,6 +244,26 @@ test_all_leaves_out_programs_without_functions()
 	! grep 'BPF metadata' "$TMP/messages" || fail "it says that without -v"
 }
 
+# The block is by program, and needs no event.
+test_header_keeps_the_block_of_compressed_events()
+{
+	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
+	hold simple
+	start_recording "$TMP/compressed" -a -z
+	churn -n 3
+	stop_recording
+	perfdata types "$TMP/compressed" >"$TMP/types"
+	grep -q -x 84 "$TMP/types" || fail "no records"
+	inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/out" 2>"$TMP/messages"
+	! grep -e 'lost the metadata' "$TMP/messages" || fail "it warns of a loss"
+	perfdata types "$TMP/out" >"$TMP/types"
+	! grep -x 84 "$TMP/types" || fail "there are records"
+	perfdata block "$TMP/compressed" >"$TMP/want"
+	perfdata block "$TMP/out" >"$TMP/got"
+	[[ -s $TMP/want ]] || fail "no block"
+	same "block" "$TMP/want" "$TMP/got"
+}
+
 test_header_leaves_records_out_and_keeps_the_block()
 {
 	local file

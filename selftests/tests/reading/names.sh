@@ -190,6 +190,88 @@ test_modes_combine()
 	want_no_records "$TMP/block-only-named"
 }
 
+test_mode_all_makes_records_with_the_names()
+{
+	record_once
+	names "$TMP/block-only" "$TMP/named" version --bpf-metadata=all
+	want_names "$TMP/named" version
+}
+
+# As after "read" in a script
+test_standard_input_that_is_not_at_its_start()
+{
+	record_once
+	names - - version <"$TMP/pipe" >"$TMP/want"
+	{
+		head -c 5000 /dev/zero
+		cat "$TMP/pipe"
+	} >"$TMP/later"
+	{
+		dd bs=5000 count=1 of=/dev/null status=none
+		names - - version
+	} <"$TMP/later" >"$TMP/got"
+	cmp "$TMP/want" "$TMP/got" || fail "other bytes"
+}
+
+# generate: $TMP/file, with the change that standard input makes to "file"
+generate()
+{
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File()'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/change.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file"
+}
+
+# FLAGS<TAB>NAME of each KSYMBOL of a file
+ksymbols_of()
+{
+	"$PBM_PERF" script --show-bpf-events -i "$1" 2>"$TMP/err" |
+		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1\t\2/p'
+}
+
+# The BPF_EVENT of the second one was lost.
+test_a_program_at_the_address_of_another_has_its_own_name()
+{
+	generate <<-'END'
+		gamma = perfgen.GAMMA[:3] + (perfgen.ALPHA[3],)
+		file.time = 2000                # after all others
+		file.odd = file.ksymbol(perfgen.ALPHA, flags=1) + file.ksymbol(gamma) + file.ksymbol(gamma, flags=1)
+		file.time = 1000
+	END
+	names "$TMP/file" "$TMP/named" version
+	printf '%s\t%s\n' 0x0 'bpf_prog_0011223344556677_alpha[version=1.2.3]' \
+		0x0 'bpf_prog_8899aabbccddeeff_beta[version=2.0]' \
+		0x1 'bpf_prog_0011223344556677_alpha[version=1.2.3]' \
+		0x0 bpf_prog_0123456789abcdef_gamma 0x1 bpf_prog_0123456789abcdef_gamma >"$TMP/want"
+	ksymbols_of "$TMP/named" >"$TMP/got"
+	same "names" "$TMP/want" "$TMP/got"
+}
+
+# At each place within an encoded character
+test_a_long_value_is_cut_between_characters()
+{
+	local before name
+
+	for before in '' x xx; do
+		generate <<-END
+			file.block = file.make_block(progs=[(7, 0, 0)], names=[b"alpha"],
+			                             sets=[[(b"version", b'"$before' + 200 * b'%' + b'"')]])
+			file.with_records = False
+		END
+		names "$TMP/file" "$TMP/named" version
+		ksymbols_of "$TMP/named" | sed -n 's/.*\(bpf_prog_.*_alpha\)/\1/p' >"$TMP/got"
+		name="bpf_prog_0011223344556677_alpha[version=$before"
+		while ((${#name} + 3 <= 511 - 4)); do
+			name+=%25
+		done
+		echo "$name...]" >"$TMP/want"
+		same "name with '$before'" "$TMP/want" "$TMP/got"
+	done
+}
+
 test_a_second_run_replaces_the_first()
 {
 	record_once

@@ -60,6 +60,24 @@ test_records_and_samples_are_swapped()
 	grep -q -e '  entry 1:               answer = 42' "$TMP/other.out"
 }
 
+# All of its fields, also the flags
+test_the_removal_of_a_program_is_swapped()
+{
+	local order
+
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] && order=--big || order=--little
+	for file in own other; do
+		PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/$file" "$order" <<-'END'
+			import sys, perfgen
+			file = perfgen.File(("other" in sys.argv[1]) == (sys.argv[2] == "--big"))
+			file.odd = file.ksymbol(perfgen.ALPHA, flags=1)
+			file.write(sys.argv[1])
+		END
+	done
+	compare ^nothing script --show-bpf-events
+	grep -q -e 'PERF_RECORD_KSYMBOL addr ffffffffc0001000 len 256 type 1 flags 0x1 name .*_alpha$' "$TMP/other.out"
+}
+
 test_the_block_is_swapped()
 {
 	write_both
