@@ -15,8 +15,8 @@ record_both_modes()
 	unpatched_perf
 	hold busy_v1 busy_v2 simple
 	spend 0 30000 1 30000
-	record "$TMP/header.data" -F 999 --bpf-metadata=header
-	record "$TMP/none.data" -F 999 --bpf-metadata=none
+	record "$TMP/header.data" -F 999 --bpf-metadata=header "$@"
+	record "$TMP/none.data" -F 999 --bpf-metadata=none "$@"
 	FUNCTION=$(perfdata costs "$TMP/header.data" |
 		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id && !found++ { print $3 }')
 	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
@@ -102,9 +102,9 @@ test_memory_reports()
 {
 	local file
 
-	record_both_modes
+	record_both_modes -d
 	for file in header.data none.data; do
-		want_same_in_any_case mem report --stdio -i "$file"
+		want_same mem report --stdio -i "$file"
 		want_same_in_any_case c2c report --stdio -i "$file"
 	done
 }
