@@ -88,12 +88,12 @@ want_names()
 	fi
 }
 
-# What perf $1 sees of file $2, with names without what was added. A pipe has no symbols of the
-# vdso.
+# What perf $1 sees of file $2, with names without what was added, and no names of user space:
+# a pipe has none of the vdso, and a container may have another file at a path.
 samples_of()
 {
 	"$1" script -i "$2" 2>"$TMP/err" |
-		sed -E 's/(bpf_prog_[^][ ]*)(\[[^][ ]*\])+/\1/g; s/[^ ]+ \(\[vdso\]\)/vdso/'
+		sed -E 's/(bpf_prog_[^][ ]*)(\[[^][ ]*\])+/\1/g; s/^(\t +[0-9a-f]+) .* \((\[vdso\]|\/.*)\)$/\1 user/'
 }
 
 same_samples()
@@ -152,6 +152,20 @@ test_files_and_pipes()
 	names "$TMP/both" - version >"$TMP/to-pipe"
 	want_names "$TMP/to-pipe" version
 	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
+}
+
+# shellcheck disable=SC2002 # a file is not copied
+test_a_pipe_is_kept_in_the_directory_for_it()
+{
+	record_once
+	mkdir "$TMP/tmpdir"
+	cat "$TMP/pipe" | TMPDIR=$TMP/tmpdir names - "$TMP/named" version
+	functions_of "$TMP/named" | grep -q '_simple\[version=' || fail "no names with a value"
+	[[ -z $(ls "$TMP/tmpdir") ]] || fail "something is left: $(ls "$TMP/tmpdir")"
+	if cat "$TMP/pipe" | TMPDIR=$TMP/nowhere names - "$TMP/not-named" version 2>"$TMP/err"; then
+		fail "TMPDIR isn't used"
+	fi
+	grep 'temporary file of standard input .*No such file' "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
 test_records_are_enough()
