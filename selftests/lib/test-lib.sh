@@ -10,6 +10,9 @@
 #				before run_tests: all tests of the file
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
+#	hold -o NAME...		the same, and the programs have names of their own: records
+#				of others with the same name would make theirs ambiguous
+#	own NAME		what program NAME is called then
 #	hold_handmade MODE	the same for "handmade_btf MODE"
 #	spend [INDEX TIMES]...	make record run these held programs, so many times each
 #	record FILE OPTION...	perf record of all CPUs and a short workload
@@ -99,14 +102,34 @@ native_only()
 	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
 }
 
+own()
+{
+	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
+}
+
+# The program of an object has its name, or that without a version. Lengths stay.
+make_own_object()
+{
+	local prog=${1%_v[0-9]}
+
+	LC_ALL=C sed "s/$prog/$(own "$prog")/g" "$OUTPUT/$1.bpf.o" >"$TMP/$1.bpf.o"
+}
+
 hold()
 {
-	local args=()
+	local args=() dir='' name
 
 	if [[ $1 = -n ]]; then
 		args=(-n "$2")
 		shift 2
+	elif [[ $1 = -o ]]; then
+		shift
+		dir=$TMP/
+		for name; do
+			make_own_object "$name"
+		done
 	fi
+	set -- "${@/#/$dir}"
 	hold_command "$OUTPUT/hold" "${args[@]}" "${@/%/.bpf.o}"
 }
 

@@ -12,7 +12,7 @@ NATIVE_ONLY="it reads files"
 record_once()
 {
 	[[ ! -e $TMP/data ]] || return 0
-	hold types busy_v1 keys_203
+	hold -o types busy_v1 keys_203
 	record "$TMP/data.part"
 	perfdata strip-block "$TMP/data.part" "$TMP/records-only"
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
@@ -117,7 +117,7 @@ test_values_from_records_are_the_same()
 
 test_values_that_are_cut_are_strings()
 {
-	hold lengths
+	hold -o lengths
 	record "$TMP/lengths"
 	perfdata strip-block "$TMP/lengths" "$TMP/cut"
 	convert "$TMP/cut"
