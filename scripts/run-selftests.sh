@@ -69,6 +69,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 Tests:
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
+  --lacking         run only the tests that scripts/pins says TAG lacks: each has to fail
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
@@ -142,6 +143,7 @@ parse_options()
 		--list		OPT_LIST	yes
 		-t:		OPT_FILTER
 		--filter:	OPT_FILTER
+		--lacking	OPT_LACKING	yes
 		--perf:		OPT_PERF
 		--sanitize::	OPT_SANITIZE	address
 		--vm		OPT_VM		yes
@@ -246,6 +248,16 @@ list_program()
 	elif [[ $PERF_TEST =~ $OPT_FILTER ]]; then
 		printf '%s\n' "$PERF_TEST"
 	fi
+}
+
+# Sets OPT_FILTER to the tests that the tag lacks.
+select_lacking()
+{
+	[[ $OPT_LACKING = yes ]] || return 0
+	[[ -z $OPT_FILTER && $OPT_VM = no ]] || die_usage "--lacking excludes --filter and --vm"
+	OPT_FILTER=$(pin__print_lacks "$TAG" | cut -f 1 | paste -s -d '|')
+	[[ -n $OPT_FILTER ]] || { msg "$PINS_FILE: $TAG lacks no test"; exit 0; }
+	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
 # The table names tests that exist.
@@ -376,7 +388,8 @@ make_run_dir()
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
-	pin__print_lacks "$TAG" >"$RUN_DIR/lacks"
+	: >"$RUN_DIR/lacks"
+	[[ $OPT_LACKING = yes ]] || pin__print_lacks "$TAG" >"$RUN_DIR/lacks"
 	# perf test reads no configuration of the user and copies nothing into ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
@@ -457,6 +470,16 @@ run_kselftest()
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
+# With --lacking, of the tests themselves; a program that ends too early has failed.
+expect_failures()
+{
+	if [[ $OPT_LACKING = yes ]]; then
+		report__expect_failures "$OPT_FILTER" "passes although scripts/pins says that $TAG lacks it"
+	else
+		cat
+	fi
+}
+
 # Report what the LOG of a program says, and what was not reported before.
 report_program()
 {
@@ -464,7 +487,7 @@ report_program()
 
 	known=$(wc -l <"$RUN_DIR/reported")
 	awk "${@:2}" -v program="${name%.log}" -f "$SELFTESTS_DIR/lib/ktap.awk" "$RUN_DIR/output" |
-		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | report__add "$RESULTS" "$log"
+		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | expect_failures | report__add "$RESULTS" "$log"
 }
 
 report_unfinished_program()
@@ -553,7 +576,7 @@ prepare()
 	build_selftests
 }
 
-OPT_LIST=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
+OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
 BACKPORTS_DIR=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
@@ -564,6 +587,7 @@ PATH=$PATH:/usr/sbin:/sbin
 parse_options "$@"
 check_options
 check_vm_options
+select_lacking
 check_expected_skips
 check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
 check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX-unpatched"

@@ -13,6 +13,10 @@
 #				passed or failed
 #	report__add RESULTS LOG	add the results on stdin, and print them; for one that has
 #				failed, also what the test has printed
+#	report__expect_failures NAMES REASON
+#				print the results on stdin; of tests whose name matches NAMES
+#				(ERE), those that have failed as passed, and the others as
+#				failed, for this reason
 #	report__compare_skips RESULTS LIST FILTER
 #				make failures of the skips that aren't in the file LIST,
 #				see skips.awk; without LIST do nothing
@@ -98,6 +102,14 @@ report__print_failure()
 		END { for (i = n > 20 ? n - 20 : 0; i < n; i++) print line[i] }
 	' "$RUN_DIR/output" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
 	printf '  log: %s\n' "$log"
+}
+
+report__expect_failures()
+{
+	awk -F '\t' -v OFS='\t' -v names="$1" -v reason="$2" '
+		$2 !~ names || $1 == "skip" { print; next }
+		$1 == "ok" { print "not ok", $2, reason; next }
+		{ print "ok", $2, "" }'
 }
 
 # Skips that the list has, and that didn't happen, are only printed.

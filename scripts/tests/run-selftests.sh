@@ -49,6 +49,29 @@ test_lacks_of_a_tag()
 	printed "v6.16 lacks 'harness: literals or bpftool agree', but no test has such a name"
 }
 
+test_lacking_tests_have_to_fail()
+{
+	local option
+
+	sed '/^tag.v6.16/a lacks	harness: (literals|values) and bpftool agree: it is so' "$SCRIPTS_DIR/pins" > "$TMP/t/pins"
+	PBM_PINS=$TMP/t/pins expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --lacking --list v6.16
+	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
+	for option in --vm --filter=x; do
+		PBM_PINS=$TMP/t/pins refuses run-selftests --lacking $option v6.16
+		printed "--lacking excludes --filter and --vm"
+	done
+	sed -i '/^lacks/d' "$TMP/t/pins"
+	PBM_PINS=$TMP/t/pins expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --lacking v6.16
+	printed "v6.16 lacks no test"
+
+	printf 'ok\ta: b\t\nnot ok\ta: c\twhy\nskip\ta: d\tno d\nnot ok\ta\tended early\nok\te: f\t\n' > "$TMP/t/results"
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c '. "$0/lib/report.sh"; report__expect_failures "^(a: [bcd])$" "it passes"' "$SCRIPTS_DIR" \
+		< "$TMP/t/results" > "$TMP/t/got"
+	printf 'not ok\ta: b\tit passes\nok\ta: c\t\nskip\ta: d\tno d\nnot ok\ta\tended early\nok\te: f\t\n' > "$TMP/t/want"
+	same "results" "$TMP/t/want" "$TMP/t/got"
+}
+
 # A program of tests that ends with status 3, and its results
 call_report()
 {
