@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Read what "perf test" prints, and print NAME<TAB>RESULT<TAB>SUITE of each test: the
+# name of a subtest is "SUITE'S NAME: NAME", the result is Ok, Skip or FAILED!, the suite
+# a number.
+
+!/^ *[0-9]+(\.[0-9]+)?: / {
+	next
+}
+
+{
+	split($1, number, /[.:]/)
+	name = $0
+	sub(/^ *[0-9.]+: /, "", name)
+	result = ""
+	if (match(name, /: (Ok|Skip|FAILED!)[^:]*$/)) {
+		result = substr(name, RSTART + 2)
+		sub(/ .*/, "", result)
+		name = substr(name, 1, RSTART - 1)
+	}
+	sub(/ *(: *|: Running.*)?$/, "", name)
+}
+
+result == "" {
+	suite[number[1]] = name
+	next
+}
+
+{
+	if (number[2] != "")
+		name = suite[number[1]] ": " name
+	if (seen[name]++)
+		name = name " (" seen[name] ")"
+	print name "\t" result "\t" number[1]
+}
