@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Read what "perf test" prints, and print NAME<TAB>RESULT<TAB>SUITE of each test: the
-# name of a subtest is "SUITE'S NAME: NAME", the result is Ok, Skip or FAILED!, the suite
-# a number.
+# name of a subtest is "SUITE'S NAME: NAME", without what stands in parentheses at the
+# end, which a patch may have changed; the result is Ok, Skip or FAILED!, the suite a number.
 
 !/^ *[0-9]+(\.[0-9]+)?: / {
 	next
@@ -29,6 +29,7 @@ result == "" {
 {
 	if (number[2] != "")
 		name = suite[number[1]] ": " name
+	sub(/ *\([^()]*\)[.]?$/, "", name)
 	if (seen[name]++)
 		name = name " (" seen[name] ")"
 	print name "\t" result "\t" number[1]

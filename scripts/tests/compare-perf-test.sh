@@ -47,8 +47,9 @@ test_equal_results_are_no_difference()
 	make_checkout
 	compare 0
 	[[ $PRINTED = "4 the same, 0 different" ]] || fail "$PRINTED"
-	# Another number, and a test of the series; other words of a reason
-	sed -i 's/^12: last .*/13: last : Skip (no disk)/; /^13:/i 12: new : Ok' "$PATCHED/all"
+	# Another number, other words in parentheses, and a test of the series
+	sed -i 's/^12: last .*/13: last (with it). : Skip (no disk)/; /^13:/i 12: new : Ok' "$PATCHED/all"
+	sed -i 's/^12: last /12: last (without it) /' "$UNPATCHED/all"
 	compare 0
 	[[ $PRINTED = "4 the same, 0 different" ]] || fail "$PRINTED"
 }
