@@ -384,9 +384,9 @@ test_header_with_build_ids()
 # They are features of a file that nothing else is written to.
 test_a_pipe_becomes_a_file_with_build_ids()
 {
-	"$PBM_PERF" record -q -e cpu-clock -o - true >"$TMP/pipe"
-	"$PBM_PERF" inject -b -i "$TMP/pipe" -o "$TMP/data"
-	"$PBM_PERF" buildid-list -i "$TMP/data" >"$TMP/out"
+	"$PBM_PERF" record -q -e cpu-clock -o - true >"$TMP/stream"
+	"$PBM_PERF" inject -b -i "$TMP/stream" -o "$TMP/from-stream"
+	"$PBM_PERF" buildid-list -i "$TMP/from-stream" >"$TMP/out"
 	grep -q -E '^[0-9a-f]{16,40} .' "$TMP/out" || fail "no build IDs: $(cat "$TMP/out")"
 }
 
