@@ -22,8 +22,8 @@ usage: scripts/compare-perf-test.sh [options] TAG
 
 Runs "perf test" of out/TAG/perf and of out/TAG-unpatched/perf, and compares their
 results, test by test. A test with two results runs again, alone, with both perfs:
-only if they never agree is it a difference. As root, tests are not skipped for want
-of privilege. What the perfs print is in out/TAG/perf-test/.
+it is a difference only if the results never agree. Run it as root, so that tests are
+not skipped because of missing privileges. What the perfs print is in out/TAG/perf-test/.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --repeat N        how often such a test runs again (default: 3)

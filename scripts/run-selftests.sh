@@ -69,7 +69,8 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 Tests:
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
-  --lacking         run only the tests that scripts/pins says TAG lacks: each has to fail
+  --lacking         run only the tests that scripts/pins says TAG lacks; one that passes
+                    is a failure
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;

@@ -32,7 +32,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 
 A mistake is a file NAME.diff: one change of the code, as diff -p1 for the top of the
 tree. A file NAME.reason tells why no test notices it; if it begins with "equivalent:",
-nobody else can notice it either, and the mistake does not count. A mistake that does not
+no user could notice it either, and the mistake does not count. A mistake that does not
 apply or compile does not count. Tests that fail without a mistake are ignored, and named.
 
   --from DIR        the mistakes
@@ -43,7 +43,7 @@ apply or compile does not count. Tests that fail without a mistake are ignored, 
 
 The last line is "N caught, N survived, N equivalent, N skipped".
 Exit status: 0 at least $GOAL % of the mistakes that count are caught, and each survivor has
-its reason, 1 not so, 2 could not run.
+its reason, 1 otherwise, 2 could not run.
 END
 }
 
