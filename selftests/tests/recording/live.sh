@@ -602,6 +602,7 @@ test_program_that_loads_while_addresses_are_hidden()
 	start_recording "$TMP/data" -a
 	hide_addresses
 	hold functions
+	"${WORKLOAD[@]}"
 	stop_recording
 	has_metadata_without_addresses "$TMP/data"
 }
