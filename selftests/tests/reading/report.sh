@@ -987,6 +987,18 @@ test_the_last_set_of_a_program_counts()
 	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
 }
 
+# The events of the program that the other set belongs to can be lost.
+test_a_set_that_does_not_grow_is_another_programs()
+{
+	made_up <<-'END'
+		file.block = b""
+		file.first = file.metadata(perfgen.ALPHA, [(b"version", b'"0.9"')])
+	END
+	printf '%s\t2\n' '(ambiguous)' 'version="2.0"' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	same "sets of records" "$TMP/want" "$TMP/got"
+}
+
 # By perf record when it starts, and by the kernel.
 test_a_program_that_is_told_twice_counts_once()
 {

@@ -265,4 +265,18 @@ test_verbose_says_that_addresses_are_hidden()
 	! grep "CAP_SYS_ADMIN" "$TMP/said" || fail "that one is there"
 }
 
+# A file would be full before it has samples: the programs have 650 KB of records.
+test_metadata_does_not_count_for_the_size_of_a_file()
+{
+	hold keys_1000 keys_1025
+	"$PBM_PERF" record -q -N -e cpu-clock --max-size=500K -o "$TMP/data" -- "${WORKLOAD[@]}" >"$TMP/printed" 2>&1
+	cat "$TMP/printed"
+	if grep 'size limit reached' "$TMP/printed"; then
+		fail "the recording ended early"
+	fi
+	perfdata types "$TMP/data" >"$TMP/types"
+	grep -q -x 9 "$TMP/types" || fail "no sample"
+	(($(stat -c %s "$TMP/data") > 650000)) || fail "the records are not there"
+}
+
 run_tests

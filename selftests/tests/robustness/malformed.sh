@@ -852,7 +852,8 @@ test_a_block_may_cost_64_mib()
 	((HEADER_SIZE < 65536 && JSON_SIZE < 65536)) || fail "more than that is printed"
 }
 
-# 900 programs that cost 77,825 each, in records; 862 of them, alpha and beta make a block.
+# 900 programs that cost 77,825 each, in records; 862 of them, alpha, beta and a small one make
+# a block.
 test_a_block_that_is_written_costs_no_more()
 {
 	generate "900 programs in records" <<-'END'
@@ -860,13 +861,16 @@ test_a_block_that_is_written_costs_no_more()
 		progs = [(n + 100, "%016x" % n, "p", 0xffffffffc1000000 + 0x1000 * n) for n in range(900)]
 		file.odd = b"".join(file.ksymbol(prog) + file.bpf_event(prog) + file.metadata(prog, entries, tail=b"")
 		                    for prog in progs)
+		small = (1000, "%016x" % 1000, "small", 0xffffffffc1000000 + 0x1000 * 900)
+		file.odd += file.ksymbol(small) + file.bpf_event(small) + file.metadata(small, [(b"last", b"1")])
 		file.block = b""
 	END
 	run inject --bpf-metadata=header -i "$TMP/file" -o "$TMP/injected"
 	grep -q -x -e 'WARNING: left the metadata of 38 BPF programs out of the header: it is too much' "$TMP/out" ||
 		fail "$CASE: no warning: $(head -c 2000 "$TMP/out")"
 	run report --header-only -i "$TMP/injected"
-	check_number "programs in the header" 864 '^# bpf_metadata [0-9]* [a-z]*: '
+	check_number "programs in the header" 865 '^# bpf_metadata [0-9]* [a-z]*: '
+	check_number "the small program" 1 '^# bpf_metadata 1000 small: last=1$'
 }
 
 # On a large host
