@@ -282,6 +282,13 @@ const struct {
 	enum color color : 4;
 	unsigned long long number : 3;
 } bpf_metadata_bits_typed META = { 0, 1, GREEN, 3 };
+/* want: {"typedefed":5,"modified":17,"next":1}
+ * bpftool: {"typedefed":"0x5","modified":"0x11","next":"0x1"} */
+const struct {
+	__u32 typedefed : 3;
+	const volatile __u32 modified : 5;
+	__u32 next : 1;
+} bpf_metadata_bits_behind_a_typedef META = { 5, 17, 1 };
 
 /* Key */
 
