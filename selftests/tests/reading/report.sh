@@ -719,6 +719,9 @@ zoom_in_and_out()
 	await "one row again, $1" only_row "$2" "$3"
 	press Escape
 	await "both rows again, $1" both_rows "$2" "$3"
+	# There is no zoom left.
+	press Escape
+	await "the question, $1" terminal_shows 'really want to exit'
 	close_terminal
 }
 
@@ -993,6 +996,18 @@ test_a_set_that_does_not_grow_is_another_programs()
 	made_up <<-'END'
 		file.block = b""
 		file.first = file.metadata(perfgen.ALPHA, [(b"version", b'"0.9"')])
+	END
+	printf '%s\t2\n' '(ambiguous)' 'version="2.0"' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	same "sets of records" "$TMP/want" "$TMP/got"
+}
+
+# Another record isn't the rest of a set that had room in the one before.
+test_a_set_with_other_keys_is_another_programs()
+{
+	made_up <<-'END'
+		file.block = b""
+		file.first = file.metadata(perfgen.ALPHA, [(b"owner", b'"net"')])
 	END
 	printf '%s\t2\n' '(ambiguous)' 'version="2.0"' >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
@@ -1285,6 +1300,27 @@ diff_sets()
 	grep -v '^#' "$TMP/diff-report" | grep -o '[a-z(].*' | sed 's/ *$//' | sort >"$TMP/got"
 	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
 	same "sets by $1" "$TMP/want" "$TMP/got"
+}
+
+# A key is known if any of the files has it.
+test_diff_warns_of_keys_that_no_file_has()
+{
+	local file key
+
+	for file in first second; do
+		made_up <<-END
+			file.block = file.make_block(sets=[[(b"$file", b"1")], []])
+		END
+		mv "$TMP/made-up" "$TMP/$file"
+	done
+	for key in first second neither; do
+		"$PBM_PERF" diff -s bpf_metadata --bpf-metadata-keys $key "$TMP/first" "$TMP/second" \
+			2>"$TMP/warning" >"$TMP/diff-report"
+		grep 'No BPF program' "$TMP/warning" >"$TMP/got" || :
+		[[ $key = neither ]] || same "warnings of $key" /dev/null "$TMP/got"
+	done
+	echo "WARNING: No BPF program has metadata with the key 'neither'. Known keys: first, second" >"$TMP/want"
+	same "warnings" "$TMP/want" "$TMP/got"
 }
 
 # Why versions are to be compared: to all else they look the same.

@@ -1040,6 +1040,18 @@ test_names_of_build_ids_have_any_length()
 	check_script "$TMP/file"
 }
 
+# malloc() fills what it gives.
+test_a_string_without_nul_ends_where_it_says()
+{
+	generate "a string without NUL" <<-'END'
+		file.features[perfgen.HOSTNAME] = file.u32(2000) + 2000 * b"A"
+	END
+	MALLOC_PERTURB_=90 run report --header-only -i "$TMP/file"
+	# Later perfs have a NUL in the place of its last character.
+	grep -a -q -x -E '# hostname : A{1999,2000}' "$TMP/out" ||
+		fail "$CASE: $(grep -a '^# hostname' "$TMP/out" | cut -b 2000-)"
+}
+
 # With BTF, but the file doesn't have the array that says which type a function is.
 test_functions_without_types_have_no_names()
 {
@@ -1593,6 +1605,24 @@ test_an_event_without_room_for_its_build_id_is_an_error()
 			file.odd = file.mmap2(b"", bytes([255] * 24), $FLAG, $size)[:$size]
 		END
 		broken "$TMP/file" "$(failed_at 10)"
+	done
+}
+
+# It is an error, or is skipped where a later perf does so. Without sample ids nothing is after
+# the name.
+test_a_map_whose_name_has_no_nul_is_not_read()
+{
+	local name want=1
+
+	for name in 'abcdefg\0' abcdefgh; do
+		generate "MMAP2 with the name $name" <<-END
+			file.attr_bits = ()
+			file.odd = file.u32(1, 1) + file.u64(0x400000, 0x1000, 0) + file.inode(8, 1, 5, 7)
+			file.odd = file.record(perfgen.MMAP2, file.odd + file.u32(5, 2) + b"$name")
+		END
+		run_to '@(0|2??)' script --show-mmap-events -i "$TMP/file"
+		check_number "maps of perf script" $want 'PERF_RECORD_MMAP2 .* abcdefg'
+		want=0
 	done
 }
 
