@@ -28,6 +28,8 @@ BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SK
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
 # BUILDS_PACKAGES are for the last of them.
 BUILDS_PACKAGES=(libbpf-dev)
+# CORE is the part that has to be of use alone.
+CORE=core
 
 print_usage()
 {
@@ -35,15 +37,18 @@ print_usage()
 usage: scripts/check-series.sh [options] TAG
 
 Checks the patches of patches/TAG/series, in order: that each is there, is listed
-once, and none is left out; has a subject, a changelog and no trailers; applies
-without fuzz, and without offset if it is in patches/TAG; is accepted by
-checkpatch.pl --strict, but for what submission/checkpatch explains; builds; passes
-perf test bpf-metadata. Each patch of the pinned tag has to be in the series, or in a
-line there that says why it is not needed.
+once, in its part, and none is left out; has a subject, a changelog and no trailers;
+applies without fuzz, and without offset if no tag before this one has the same file; is
+accepted by checkpatch.pl --strict, but for what submission/checkpatch explains; builds;
+passes perf test bpf-metadata. Each patch of the pinned tag has to be in the series, or
+in a line there that says why it is not needed.
+Checks each part that has a letter, submission/TAG/PART, on the parts that the letter
+names under "Applies on top of:": that it applies without fuzz, builds, and passes perf
+test bpf-metadata; and of the part $CORE, on the base alone, also upstream's test of it.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only this patch and those after it
+  --from PATCH      build and test only this patch and those after it, and their parts
   --out DIR         the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
@@ -54,9 +59,9 @@ submission/checkpatch has a line for each finding that stays, of the patch of th
 name on whatever tag:
   PATCH TYPE REASON...
 
-Prints what is wrong, and a table with a line for each patch.
+Prints what is wrong, and a table with a line for each patch, and one for the parts.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
-PBM_SUBMISSION, the directory with checkpatch (default: submission)
+PBM_SUBMISSION, the directory with checkpatch and letters (default: submission)
 Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
 END
 }
@@ -85,6 +90,7 @@ resolve_paths()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-series}")
 	SERIES_FILE=$SERIES_DIR/$TAG/series
 	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission}/checkpatch
+	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
 	TREE_DIR=$OUT_DIR/tree
 	TABLE=$OUT_DIR/table
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
@@ -109,27 +115,82 @@ defect()
 
 check_entries()
 {
-	local entry number last=''
+	local entry
 
-	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE" && series__mailed_only "$SERIES_FILE")
+	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE")
+	mapfile -t OWN < <(series__print_own "$TAG")
 	((${#ENTRIES[@]})) || defect series "it is empty"
 	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
 		die "--from $OPT_FROM: not in $SERIES_FILE" "name a patch as it does"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
 	done
-	# carry.py makes the series in the order of the numbers.
-	for entry in "${ENTRIES[@]}"; do
-		number=${entry##*/} number=${number%%-*}
-		[[ ! $number < $last ]] || defect "$entry" "its number is lower than $last before it"
-		last=$number
-	done
 	while read -r entry; do
-		defect "$entry" "not in the series"
-	done < <(series__print_unlisted "$TAG")
+		defect "$entry" "in no series"
+	done < <(series__print_unlisted)
 	while read -r entry; do
 		defect "$entry" "neither in the series nor said to be not needed"
-	done < <(series__compare "$(pin__of_state pinned)" "$TAG" | sed -n 's/\tmissing$//p')
+	done < <(series__compare "$(pin__of_state pinned)" "$TAG" | awk -F '\t' '$3 == "missing" { print $1 }')
+}
+
+is_own()
+{
+	[[ " ${OWN[*]} " = *" $1 "* ]]
+}
+
+# Print WHERE and WHAT of each defect, with a tab between.
+print_misplaced()
+{
+	awk '/^# part / {
+			part = $3; sub(/:$/, "", part)
+			if ($0 !~ /^# part [^ :\/]+: ./) print $0 "\tnot of the form \"# part NAME: what it is for\""
+			if (part in seen) print "part " part "\tits patches are in two places"
+			seen[part]
+			next
+		}
+		/^#/ && !/^# not needed: / || !NF { next }
+		{
+			path = $1 == "#" ? $4 : $1; sub(/:$/, "", path)
+			n = split(path, name, "/")
+			if (n != 2 && n != 3) print path "\tnot of the form PART/PATCH or PART/TAG/PATCH"
+			else if (name[1] != part) print path "\tnot behind the line \"# part " name[1] ": ...\""
+		}' "$SERIES_FILE"
+	sed -n 's/^# part //p' "$SERIES_DIR"/*/series | sort -u | cut -d : -f 1 | uniq -d |
+		sed 's/.*/part &\tanother line "# part &:" in the series of another tag/'
+	(cd -- "$SERIES_DIR" && find . -name '*.patch' -printf '%P\n') | sort | awk -F / '
+		$NF in part && part[$NF] != $1 { print $0 "\tpart " part[$NF] " has a patch with the same name" }
+		{ part[$NF] = $1 }'
+}
+
+# A tag's file is PART/TAG/NAME only if PART/NAME is another one.
+check_own_files()
+{
+	local entry part tag shared
+
+	for entry in "${ENTRIES[@]}"; do
+		IFS=/ read -r part tag _ <<<"$entry"
+		shared=$part/${entry##*/}
+		[[ $entry = */*/* && -f $SERIES_DIR/$entry ]] || continue
+		if [[ ! -f $SERIES_DIR/$shared ]]; then
+			defect "$entry" "there is no $shared: move it there"
+		elif cmp -s -- "$SERIES_DIR/$entry" "$SERIES_DIR/$shared"; then
+			defect "$entry" "the same as $shared: name that in the series"
+		elif [[ $tag = "$TAG" ]]; then
+			is_own "$entry" || defect "$entry" "a tag before $TAG has it, too: move it to the directory of the first that does"
+		elif is_own "$entry"; then
+			defect "$entry" "no tag before $TAG has it: move it to $part/$TAG"
+		fi
+	done
+}
+
+check_places()
+{
+	local where what
+
+	while IFS=$'\t' read -r where what; do
+		defect "$where" "$what"
+	done < <(print_misplaced)
+	check_own_files
 }
 
 # The tree starts without patches; what an earlier run left is of no use.
@@ -170,16 +231,21 @@ bad()
 	defect "$PATCH" "$2"
 }
 
-# Without --force, patch asks whoever sits at the terminal.
+# apply PATCH: to the tree. Without --force, patch asks whoever sits at the terminal.
+apply()
+{
+	(cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch -i "$SERIES_DIR/$1") >"$OUT_DIR/patch.log" 2>&1
+}
+
 check_applies()
 {
 	CELLS[applies]=ok
-	if ! (cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch) <"$SERIES_DIR/$PATCH" >"$OUT_DIR/patch.log" 2>&1; then
+	if ! apply "$PATCH"; then
 		bad applies "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
 	# One of another tag has the numbers of lines there.
-	[[ $PATCH != "$TAG/"* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
+	! is_own "$PATCH" || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
@@ -302,16 +368,104 @@ print_row()
 	printf '\n' >>"$TABLE"
 }
 
-check_patches()
+# print_head COLUMN: the table's first line
+print_head()
 {
-	local names=(patch "${CELL_NAMES[@]}")
+	local names=("$1" "${CELL_NAMES[@]}")
 
 	printf '%s\n' "${names[*]^^}" >"$TABLE"
+}
+
+check_patches()
+{
+	print_head patch
 	for PATCH in "${ENTRIES[@]}"; do
 		check_patch
 		print_row
 	done
 	column -t "$TABLE"
+}
+
+# --- the parts that are mailed --------------------------------------------------
+
+# upstream's test has status 0, too, where it is skipped.
+check_upstream_test()
+{
+	local test=$OUT_DIR/base/linux/tools/perf/tests/shell/test_bpf_metadata.sh
+
+	[[ -f $test ]] || return 0
+	CELLS[upstream]=ok
+	PATH=$OUT_DIR/build-default:$PATH bash "$test" >"$OUT_DIR/upstream.log" 2>&1 || :
+	grep -q -F '[Success]' "$OUT_DIR/upstream.log" ||
+		bad upstream "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
+}
+
+# check_part_on PATCH...: the part's, and before them those that it stands on
+check_part_on()
+{
+	local patch
+
+	# A file that patch changes becomes another one, and the base keeps its own.
+	rm -rf -- "$TREE_DIR" "$OUT_DIR/build-default"
+	cp -al -- "$OUT_DIR/base/linux" "$TREE_DIR"
+	CELLS[applies]=ok
+	for patch; do
+		apply "$patch" && continue
+		bad applies "on ${CELLS[on]}, $patch does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
+		return 0
+	done
+	[[ $BUILDS_BEGIN = yes ]] || return 0
+	check_build default BUILD_BPF_SKEL=1 || return 0
+	check_perf_test
+	[[ $PATCH != "$CORE" || ${CELLS[on]} != base ]] || check_upstream_test
+}
+
+# check_part PART BELOW...
+check_part()
+{
+	local PATCH=$1 cell patches
+
+	for cell in "${CELL_NAMES[@]}"; do
+		CELLS[$cell]=-
+	done
+	CELLS[on]=${*:2}
+	CELLS[on]=${CELLS[on]// /,}
+	CELLS[on]=${CELLS[on]:-base}
+	mapfile -t patches < <(series__entries_of "$SERIES_FILE" "$@")
+	check_part_on "${patches[@]}"
+	print_row
+}
+
+check_letter()
+{
+	local part below
+
+	mapfile -t below < <(series__on_top_of "$LETTERS_DIR/$1")
+	for part in "${below[@]}"; do
+		[[ " ${PARTS[*]} " = *" $part "* ]] || defect "$LETTERS_DIR/$1" "'Applies on top of: $part': no part of the series"
+	done
+	check_part "$1" "${below[@]}"
+	[[ $1 != "$CORE" || ${#below[@]} = 0 ]] || check_part "$1"
+}
+
+# Other patches than in check_patches are applied: all trees are made anew.
+check_parts()
+{
+	local CELL_NAMES=(on applies) TABLE=$OUT_DIR/table-parts TREE_DIR=$OUT_DIR/part BUILDS_BEGIN=no PARTS part letter
+
+	[[ $OPT_FAST = yes ]] || CELL_NAMES+=(default test upstream)
+	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || BUILDS_BEGIN=yes
+	mapfile -t PARTS < <(series__parts "$SERIES_FILE")
+	print_head part
+	for part in "${PARTS[@]}"; do
+		[[ $OPT_FROM != "$part"/* ]] || BUILDS_BEGIN=yes
+		[[ ! -f $LETTERS_DIR/$part ]] || check_letter "$part"
+	done
+	for letter in "$LETTERS_DIR"/*; do
+		[[ ! -f $letter || " cover-letter ${PARTS[*]} " = *" ${letter##*/} "* ]] ||
+			defect "$letter" "no part of the series has that name"
+	done
+	[[ $(wc -l <"$TABLE") = 1 ]] || { echo; column -t "$TABLE"; }
 }
 
 OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes
@@ -332,9 +486,11 @@ log_to "$OUT_DIR/check-series.log"
 [[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" "${BUILDS_PACKAGES[@]}"
 choose_columns
 check_entries
+check_places
 prepare_tree
 BUILDS_BEGIN=yes
 [[ $OPT_FAST = no && -z $OPT_FROM ]] || BUILDS_BEGIN=no
 check_patches
+check_parts
 printf '%d patches, %d defects\n' "${#ENTRIES[@]}" "$NR_DEFECTS"
 ((NR_DEFECTS == 0)) || end_failed

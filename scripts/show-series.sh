@@ -19,10 +19,9 @@ print_usage()
 	cat <<END
 usage: scripts/show-series.sh [--all | TAG]
 
-Shows for each patch what it is on each tag: the pinned tag's very file (same),
-another file (adapted), a patch that only some tags need (added), one that is mailed
-and not applied (mailed only), or not needed (-); ? is a patch of which the series
-says nothing.
+Shows for each patch, part by part, what it is on each tag: the pinned tag's very file
+(same), another file (adapted), a patch that the pinned tag has no use for (added), or
+not needed (-); ? is a patch of which the series says nothing.
 With a TAG, prints the patches that are not the same there, and since which version
 and why one is not needed.
 TAG is one of: $(pin__list | paste -s -d ' ')
@@ -39,44 +38,51 @@ print_tag()
 {
 	pin__check_tag "$TAG"
 	[[ -f $SERIES_DIR/$TAG/series ]] || die "$TAG has no series" "scripts/show-series.sh shows those that have one"
-	series__compare "$PINNED" "$TAG" | awk -F '\t' '$2 != "same" { print $1; print "    " $2 }'
+	series__compare "$PINNED" "$TAG" | awk -F '\t' '$3 != "same" { print $1; print "    " $3 }'
 }
 
-# A row is a number, or a number with a letter for an added patch.
 print_all()
 {
-	local tag
-
-	for tag in "${TAGS[@]}"; do
-		series__compare "$PINNED" "$tag" | sed "s/^/$tag\t/"
-	done | awk -F '\t' -v tags="${TAGS[*]}" '
-		BEGIN { nr = split(tags, tag, " ") }
+	awk -F '\t' -v tags="${TAGS[*]}" '
+		function add(text, cells) {
+			row[++nr] = text; rest[nr] = cells
+			if (cells && length(text) > width)
+				width = length(text)
+		}
+		function print_count(name, state, i, cells) {
+			for (i = 3; i <= nr_tags + 2; i++)
+				cells = cells sprintf(" %-10s", count[state, i] + 0)
+			add("= " name, cells)
+		}
+		BEGIN {
+			nr_tags = split(tags, tag, " ")
+			for (i = 1; i <= nr_tags; i++)
+				head = head sprintf(" %-10s", tag[i])
+			add("patch", head)
+		}
+		NR == FNR {
+			if (sub(/^# part /, "")) { part = $0; sub(":.*", "", part); title[part] = $0 }
+			next
+		}
 		{
-			name = $2; sub(".*/", "", name); sub(/\.patch$/, "", name)
-			number = name; sub("-.*", "", number)
-			state = $3; sub("not needed.*", "-", state); sub("missing", "?", state)
-			if (state == "added") number = name
-			if (!(number in title) || state == "same") title[number] = name
-			cell[number, $1] = state
-			count[$1, state]++
-		}
-		function cells(text, i, row) {
-			row = text
-			for (i = 1; i <= nr; i++)
-				row = row "\t" ((text_number, tag[i]) in cell ? cell[text_number, tag[i]] : ".")
-			return row
-		}
-		function print_count(state, i, row) {
-			row = "~" state
-			for (i = 1; i <= nr; i++)
-				row = row "\t" count[tag[i], state] + 0
-			print row
+			part = $1; sub("/.*", "", part)
+			if (part != last) { add(""); add(part in title ? title[part] : part); last = part }
+			cells = ""
+			for (i = 3; i <= NF; i++) {
+				state = $i; sub("not needed.*", "-", state); sub("missing", "?", state)
+				cells = cells sprintf(" %-10s", state)
+				count[state, i]++
+			}
+			name = $1; sub(".*/", "", name); sub(/\.patch$/, "", name)
+			add("  " name, cells)
 		}
 		END {
-			for (text_number in title)
-				print cells(title[text_number])
-			print_count("same"); print_count("adapted"); print_count("added"); print_count("-")
-		}' | sort | sed 's/^~/= /' | { printf 'patch'; printf '\t%s' "${TAGS[@]}"; echo; cat; } | column -t -s $'\t'
+			add("")
+			print_count("same", "same"); print_count("adapted", "adapted")
+			print_count("added", "added"); print_count("not needed", "-")
+			for (i = 1; i <= nr; i++)
+				printf "%-" (rest[i] ? width : 0) "s%s\n", row[i], rest[i]
+		}' <(cat "$SERIES_DIR"/*/series) <(series__compare "$PINNED" "${TAGS[@]}") | sed 's/ *$//'
 }
 
 OPT_ALL=no

@@ -3,21 +3,25 @@
 #
 # The patch series of a tag: check it without a tree, and tell what it touches.
 #
-# patches/TAG/series names patches as paths below patches/: a patch that several tags
-# need exists once, in the directory of the pinned tag or of the first that has it. A
-# line "# not needed: PATCH: since WHEN: WHY" says why a tag does without one. Lines "# mailed
-# only: PATCH" at the end name patches that are mailed with the others, and not applied.
+# patches/TAG/series names patches as paths below patches/, part by part; Documentation/
+# submission.rst says how. A patch has the same name, the last word of its path, on each
+# tag. The tags are those with a series, the pinned one first: it is the owner of a file
+# before the others.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
 #	series__load TAG	read its series; die if that or a patch is missing
 #	series__load_empty	no patches at all (--no-patches)
 #	series__entries FILE	print the patches that a series names
-#	series__mailed_only FILE	and those that are not applied
-#	series__compare PINNED TAG	for each patch of either series, in order: its
-#				path, "same", "adapted", "added", "mailed only", "not
-#				needed: since WHEN: WHY" or "missing", with a tab
-#				between; two patches with the same number are one
-#	series__print_unlisted TAG	the patches below its directory that no series names
+#	series__parts FILE	and the parts that they are in
+#	series__entries_of FILE PART...	only the patches in these
+#	series__on_top_of LETTER	print the parts that a cover letter says are needed
+#	series__print_own TAG	print the patches of a tag that no tag before it names
+#	series__compare PINNED TAG...	for each patch in one of these series, part by
+#				part, in order: its path on the last tag that has it, and
+#				a word for each tag, with tabs between: "same", "adapted",
+#				"added", "not needed: since WHEN: WHY", "missing", or "."
+#				if the pinned tag has no such patch, either
+#	series__print_unlisted	the patches that no series names
 #	series__quilt COMMAND...	quilt, with the series and its patches
 #	series__check_changes	die if a patch holds no change (needs diffstat)
 #	series__check_standin VERSION
@@ -43,9 +47,37 @@ series__entries()
 	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e 's/^[[:space:]]*//' -e '/^$/d' "$1"
 }
 
-series__mailed_only()
+series__parts()
 {
-	sed -n 's/^# mailed only: //p' "$1"
+	series__entries "$1" | awk -F / '!seen[$1]++ { print $1 }'
+}
+
+series__entries_of()
+{
+	series__entries "$1" | awk -F / -v parts=" ${*:2} " 'index(parts, " " $1 " ")'
+}
+
+series__on_top_of()
+{
+	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
+}
+
+series__tags()
+{
+	local tag
+
+	{ pin__of_state pinned; pin__list; } | awk '!seen[$1]++' | while read -r tag; do
+		[[ ! -f $SERIES_DIR/$tag/series ]] || echo "$tag"
+	done
+}
+
+series__print_own()
+{
+	local tag
+
+	series__tags | sed "/^$1\$/q" | while read -r tag; do
+		series__entries "$SERIES_DIR/$tag/series" | sed "s/^/$tag\t/"
+	done | awk -v tag="$1" '!seen[$2]++ && $1 == tag { print $2 }'
 }
 
 series__check_entry()
@@ -70,8 +102,8 @@ series__check_changes()
 series__print_unlisted()
 {
 	comm -23 \
-		<(cd -- "$SERIES_DIR" && find "$1" -type f \( -name '*.patch' -o -name '*.diff' \) | sort) \
-		<(sed -e 's/^# mailed only: //' -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
+		<(cd -- "$SERIES_DIR" && find . -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort) \
+		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
 }
 
 series__check_twice()
@@ -97,40 +129,68 @@ series__load()
 	done
 	series__check_twice
 	while read -r entry; do
-		warn "$SERIES_DIR/$entry is not in the series and is not applied"
-	done < <(series__print_unlisted "$1")
+		warn "$SERIES_DIR/$entry is in no series and is not applied"
+	done < <(series__print_unlisted)
 	SERIES_ID=$(cd "$SERIES_DIR" && sha256sum -- "${SERIES_PATCHES[@]}" | sha256sum)
 	SERIES_ID=${SERIES_ID%% *}-${#SERIES_PATCHES[@]}
 }
 
+# A patch or part that an earlier tag doesn't have comes behind the one that it follows.
 series__compare()
 {
-	[[ -f $SERIES_DIR/$1/series ]] || return 0
+	local tag files=()
+
+	for tag; do
+		[[ -f $SERIES_DIR/$tag/series ]] || return 0
+		files+=("$SERIES_DIR/$tag/series")
+	done
 	awk '
-		function number(patch) { sub(".*/", "", patch); sub("[-:].*", "", patch); return patch }
-		/^# not needed: / { why[number($4)] = substr($0, index($0, $5)); next }
-		/^# mailed only: / { mailed[number($4)] = $4 }
-		/^#/ || !NF { next }
-		NR == FNR { pinned[number($1)] = $1 }
-		NR != FNR { mine[number($1)] = $1 }
-		function state(n)
+		function put_behind(previous, name, list, at) {
+			at = previous == "" ? 1 : index(list, "\n" previous "\n") + length(previous) + 1
+			return substr(list, 1, at) name "\n" substr(list, at + 1)
+		}
+		function print_row(patch, path, row, i) {
+			for (i = 1; i < ARGC; i++) {
+				if ((patch, i) in entry)
+					path = entry[patch, i]
+				row = row "\t" ((patch, i) in state ? state[patch, i] : (patch, 1) in entry ? "missing" : ".")
+			}
+			if (path)
+				print path row
+		}
+		FNR == 1 {
+			while (ARGV[++tag] != FILENAME) ;
+			part = ""
+			for (i in last) delete last[i]
+		}
+		/^#/ && !/^# not needed: / || !NF { next }
 		{
-			if (n in mine)
-				return mine[n] == pinned[n] ? "same" : "adapted"
-			if (n in mailed)
-				return "mailed only"
-			return (n in why) ? "not needed: " why[n] : "missing"
+			path = $1 == "#" ? $4 : $1; sub(/:$/, "", path)
+			name = path; sub(/.*\//, "", name)
+			previous = part; part = path; sub(/\/.*/, "", part)
+			patch = part "/" name
+			if (!(part in names)) {
+				parts = put_behind(previous, part, parts ? parts : "\n")
+				names[part] = "\n"
+			}
+			if (!(patch in seen))
+				names[part] = put_behind(last[part], name, names[part])
+			seen[patch]; last[part] = name
+			if ($1 == "#") {
+				state[patch, tag] = "not needed: " substr($0, index($0, $5))
+				next
+			}
+			entry[patch, tag] = path
+			state[patch, tag] = !((patch, 1) in entry) ? "added" : path == entry[patch, 1] ? "same" : "adapted"
 		}
 		END {
-			for (n in pinned)
-				print n "\t" ((n in mine) ? mine[n] : pinned[n]) "\t" state(n)
-			for (n in mine)
-				if (!(n in pinned))
-					print n "\t" mine[n] "\tadded"
-			for (n in mailed)
-				if (!(n in pinned))
-					print n "\t" mailed[n] "\tmailed only"
-		}' "$SERIES_DIR/$1/series" "$SERIES_DIR/$2/series" | sort | cut -f 2-
+			n = split(parts, part_of, "\n")
+			for (p = 2; p < n; p++) {
+				m = split(names[part_of[p]], name_of, "\n")
+				for (q = 2; q < m; q++)
+					print_row(part_of[p] "/" name_of[q], "", "")
+			}
+		}' "${files[@]}"
 }
 
 series__quilt()

@@ -169,13 +169,15 @@ tree__die_push()
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
-# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch that is another
-# tag's has the lines of that.
+# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch that another tag
+# owns has the lines of that.
 tree__list_offsets()
 {
-	awk -v mine="/$TAG/" '/^Applying patch / { is_mine = index("/" $3, mine); patch = $3; sub(/.*\//, "", patch) }
+	awk 'FNR == NR { is_own[$1]; next }
+		/^Applying patch / { patch = $3 }
 		/^patching file / { file = $3 }
-		is_mine && /^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' "$LOG_FILE"
+		patch in is_own && /^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' \
+		<(series__print_own "$TAG") "$LOG_FILE"
 }
 
 tree__patch()

@@ -141,7 +141,7 @@ test_changed_patch_rebuilds_only_its_files()
 	build 0 v0.1
 	before=$(stat -c %Y.%y "$OUT/linux/tools/perf/a.c")
 	: > "$OUT/build/compiled"
-	write_patch 0002-b.patch b.c 3 'b three'
+	write_patch core/b.patch b.c 3 'b three'
 	build 0 v0.1
 	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
 	[[ $(stat -c %Y.%y "$OUT/linux/tools/perf/a.c") = "$before" ]] || fail "the mtime of a.c"
@@ -153,9 +153,9 @@ test_removed_patch_rebuilds_its_files()
 {
 	build 0 v0.1
 	: > "$OUT/build/compiled"
-	echo v0.1/0001-a.patch > "$PATCHES/series"
+	echo fixes/a.patch > "$SERIES"
 	build 0 v0.1
-	printed "v0.1/0002-b.patch is not in the series"
+	printed "core/b.patch is in no series"
 	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
 	holds "$OUT/build/b.o" "b 2"
 }
@@ -165,12 +165,12 @@ test_patch_adds_and_deletes_files()
 	build 0 v0.1
 	{ echo; differences --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
 	  differences --label a/tools/perf/c.c --label /dev/null "$TMP/fixture/linux-0.1/tools/perf/c.c" /dev/null
-	} > "$PATCHES/0003-c.patch"
-	echo v0.1/0003-c.patch >> "$PATCHES/series"
+	} > "$PATCHES/core/c.patch"
+	echo core/c.patch >> "$SERIES"
 	build 0 v0.1
 	absent "$OUT/linux/tools/perf/c.c"
 	holds "$OUT/linux/tools/perf/new.c" new
-	sed -i /0003/d "$PATCHES/series"
+	sed -i /c.patch/d "$SERIES"
 	build 0 v0.1
 	absent "$OUT/linux/tools/perf/new.c"
 	holds "$OUT/linux/tools/perf/c.c" "c 1"
@@ -178,19 +178,19 @@ test_patch_adds_and_deletes_files()
 
 test_patch_that_does_not_apply()
 {
-	write_patch 0003-c.patch c.c 5 'c five'
-	sed -i 's/^ c 2/ c two/' "$PATCHES/0003-c.patch"
+	write_patch core/c.patch c.c 5 'c five'
+	sed -i 's/^ c 2/ c two/' "$PATCHES/core/c.patch"
 	build 2 v0.1
-	printed "0003-c.patch: tools/perf/c.c: Hunk #1 FAILED"
+	printed "c.patch: tools/perf/c.c: Hunk #1 FAILED"
 	left_nothing
-	write_patch 0003-c.patch c.c 5 'c five'
+	write_patch core/c.patch c.c 5 'c five'
 	build 0 v0.1
 }
 
 test_failed_patch_leaves_the_old_tree()
 {
 	build 0 v0.1
-	sed -i 's/^ b 3/ b drei/' "$PATCHES/0002-b.patch"
+	sed -i 's/^ b 3/ b drei/' "$PATCHES/core/b.patch"
 	build 2 v0.1
 	holds "$OUT/linux/tools/perf/b.c" "b two"
 	[[ -x $OUT/perf ]] || fail "the perf of the old tree is gone"
@@ -198,26 +198,26 @@ test_failed_patch_leaves_the_old_tree()
 
 test_patch_with_offset_is_reported()
 {
-	write_patch 0003-c.patch c.c 9 'c nine'
-	sed -i 's/^@@ -6,4 +6,4/@@ -5,4 +5,4/' "$PATCHES/0003-c.patch"
+	write_patch core/c.patch c.c 9 'c nine'
+	sed -i 's/^@@ -6,4 +6,4/@@ -5,4 +5,4/' "$PATCHES/core/c.patch"
 	build 0 v0.1
-	printed "0003-c.patch: tools/perf/c.c: Hunk #1 succeeded at 6 (offset 1 line)"
+	printed "core/c.patch: tools/perf/c.c: Hunk #1 succeeded at 6 (offset 1 line)"
 }
 
 test_series_without_file()
 {
-	echo v0.1/0009-none.patch >> "$PATCHES/series"
+	echo core/none.patch >> "$SERIES"
 	build 2 v0.1
-	printed "names v0.1/0009-none.patch, which is not there"
+	printed "names core/none.patch, which is not there"
 	left_nothing
 }
 
 test_missing_and_empty_series()
 {
-	echo "# nothing" > "$PATCHES/series"
+	echo "# nothing" > "$SERIES"
 	build 2 v0.1
 	printed "--no-patches"
-	rm "$PATCHES/series"
+	rm "$SERIES"
 	build 2 v0.1
 	printed "--no-patches"
 	left_nothing
@@ -230,9 +230,9 @@ test_standin_is_said_and_guarded()
 	rm "$CACHE"/*
 	build 0 --mirror "$TMP/mirror" v0.1
 	printed "0.1.3, a stand-in for v0.1"
-	write_patch 0003-e.patch evsel.c 2 'e two'
+	write_patch core/e.patch evsel.c 2 'e two'
 	build 2 --mirror "$TMP/mirror" v0.1
-	printed "0003-e.patch touches tools/perf/evsel.c, in which the stand-in 0.1.3 differs"
+	printed "core/e.patch touches tools/perf/evsel.c, in which the stand-in 0.1.3 differs"
 	build 2 --clean --mirror "$TMP/mirror" v0.1
 	left_nothing
 	build 0 --git "$TMP/fixture/linux-0.1" v0.1
@@ -351,12 +351,12 @@ test_perf_without_bpf_is_refused()
 
 test_build_error_shows_the_log()
 {
-	write_patch 0002-b.patch b.c 2 'ERROR'
+	write_patch core/b.patch b.c 2 'ERROR'
 	build 2 v0.1
 	printed "  | "
 	printed "full log: $OUT/apply-and-build.log"
 	absent "$OUT/perf"
-	write_patch 0002-b.patch b.c 2 'b two'
+	write_patch core/b.patch b.c 2 'b two'
 	build 0 v0.1
 }
 
@@ -432,7 +432,7 @@ test_refreshed_edit_is_taken()
 test_deleted_patch_is_no_edit()
 {
 	build 0 v0.1
-	(cd "$OUT/linux" && quilt --quiltrc - delete -r v0.1/0002-b.patch) || fail delete
+	(cd "$OUT/linux" && quilt --quiltrc - delete -r core/b.patch) || fail delete
 	build 0 v0.1
 	holds "$OUT/linux/tools/perf/b.c" "b 2"
 }
@@ -466,8 +466,8 @@ test_kill_in_patch_is_repaired()
 test_kill_in_update_is_repaired()
 {
 	build 0 v0.1
-	write_patch 0001-a.patch a.c 4 'a four'
-	write_patch 0002-b.patch b.c 4 'b four'
+	write_patch fixes/a.patch a.c 4 'a four'
+	write_patch core/b.patch b.c 4 'b four'
 	start_hanging chmod
 	kill_hanging
 	absent "$OUT/perf"
@@ -481,14 +481,14 @@ test_kill_in_update_is_repaired()
 # The killed update has put a.c, and not b.c.
 kill_in_update()
 {
-	write_patch 0001-a.patch a.c 4 'a four'
-	write_patch 0002-b.patch b.c 4 'b four'
+	write_patch fixes/a.patch a.c 4 'a four'
+	write_patch core/b.patch b.c 4 'b four'
 	STUB_HANG_AT=b.c.part start_hanging chmod
 	kill_hanging
 	holds "$OUT/linux/tools/perf/a.c" "a four"
 	! grep -q 'b four' "$OUT/linux/tools/perf/b.c" || fail "the update came to its end"
 	# The next run wants neither state of a.c.
-	write_patch 0001-a.patch a.c 5 'a five'
+	write_patch fixes/a.patch a.c 5 'a five'
 }
 
 # edits_are_refused OPTION...: two edits are, and what the killed run did is no edit.

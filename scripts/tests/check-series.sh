@@ -22,59 +22,187 @@ test_series_that_is_good()
 	write_good_series
 	check 0 --fast
 	printed "2 patches, 0 defects"
-	printed "0002-b.patch"
+	printed "core/b.patch"
 }
 
 test_series_with_a_defect_in_its_list()
 {
 	write_good_series
-	echo v0.1/0001-a.patch >> "$PATCHES/series"
-	cp "$PATCHES/0002-b.patch" "$PATCHES/0003-c.patch"
-	echo v0.1/0004-d.patch >> "$PATCHES/series"
+	echo fixes/a.patch >> "$SERIES"
+	cp "$PATCHES/core/b.patch" "$PATCHES/core/c.patch"
+	echo core/d.patch >> "$SERIES"
 	check 1 --fast
-	printed "FAILED  v0.1/0001-a.patch: listed twice"
-	printed "FAILED  v0.1/0003-c.patch: not in the series"
-	printed "FAILED  v0.1/0004-d.patch: listed, but not there"
-	printf 'v0.1/%s\n' 0002-b.patch 0001-a.patch > "$PATCHES/series"
-	check 1 --fast
-	printed "FAILED  v0.1/0001-a.patch: its number is lower than 0002 before it"
-	: > "$PATCHES/series"
+	printed "FAILED  fixes/a.patch: listed twice"
+	printed "FAILED  core/c.patch: in no series"
+	printed "FAILED  core/d.patch: listed, but not there"
+	: > "$SERIES"
 	check 1 --fast
 	printed "FAILED  series: it is empty"
+}
+
+# misplaced WHERE WHAT SERIES-LINE...: such a series has that defect.
+misplaced()
+{
+	printf '%s\n' "${@:3}" > "$SERIES"
+	check 1 --fast
+	printed "FAILED  $1: $2"
+}
+
+test_series_with_a_patch_that_is_not_in_its_part()
+{
+	local fixes='# part fixes: what it is for' core='# part core: what it is for'
+
+	write_good_series
+	misplaced core/b.patch 'not behind the line "# part core: ..."' "$fixes" core/b.patch fixes/a.patch
+	misplaced core/x.patch 'not behind the line "# part core: ..."' \
+		"$fixes" '# not needed: core/x.patch: since v0.1: it has it' fixes/a.patch "$core" core/b.patch
+	misplaced fixes/a.patch 'not behind the line "# part fixes: ..."' fixes/a.patch "$core" core/b.patch
+	misplaced 'part fixes' 'its patches are in two places' "$fixes" "$core" core/b.patch "$fixes" fixes/a.patch
+	misplaced '# part core' 'not of the form "# part NAME: what it is for"' "$fixes" fixes/a.patch '# part core' core/b.patch
+	misplaced a.patch 'not of the form PART/PATCH or PART/TAG/PATCH' "$fixes" a.patch "$core" core/b.patch
+	mkdir "$PATCHES/v0.2"
+	echo '# part core: of another kind' > "$PATCHES/v0.2/series"
+	misplaced 'part core' 'another line "# part core:" in the series of another tag' "$fixes" fixes/a.patch "$core" core/b.patch
+	cp "$PATCHES/core/b.patch" "$PATCHES/fixes/b.patch"
+	misplaced 'fixes/b.patch' 'part core has a patch with the same name' "$fixes" fixes/a.patch "$core" core/b.patch
+}
+
+# The series of v0.1 names the file of a tag, fixes/TAG/a.patch.
+test_series_with_a_file_that_should_have_another_name()
+{
+	write_good_series
+	mkdir "$PATCHES/fixes/v0.1" "$PATCHES/fixes/v0.2" "$PATCHES/v0.2"
+	mv "$PATCHES/fixes/a.patch" "$PATCHES/fixes/v0.1/a.patch"
+	sed -i 's,^fixes/,&v0.1/,' "$SERIES"
+	check 1 --fast
+	printed "FAILED  fixes/v0.1/a.patch: there is no fixes/a.patch: move it there"
+	cp "$SERIES" "$PATCHES/v0.2/series"
+	cp "$PATCHES/fixes/v0.1/a.patch" "$PATCHES/fixes/a.patch"
+	check 1 --fast
+	printed "FAILED  fixes/v0.1/a.patch: the same as fixes/a.patch: name that in the series"
+	echo >> "$PATCHES/fixes/a.patch"
+	mv "$PATCHES/fixes/v0.1/a.patch" "$PATCHES/fixes/v0.2/a.patch"
+	sed -i 's,v0.1,v0.2,' "$SERIES" "$PATCHES/v0.2/series"
+	check 1 --fast
+	printed "FAILED  fixes/v0.2/a.patch: no tag before v0.1 has it: move it to fixes/v0.1"
+	# There is no source of v0.2.
+	expect 2 check-series --fast v0.2
+	printed "FAILED  fixes/v0.2/a.patch: a tag before v0.2 has it, too: move it to the directory of the first that does"
+}
+
+# A letter of each part
+write_letters()
+{
+	write_good_series
+	printf 'Fix\n\nIt fixes.\n' > "$SUBMISSION/v0.1/fixes"
+	printf 'Core\n\nIt is new.\n' > "$SUBMISSION/v0.1/core"
+}
+
+test_parts_that_are_mailed()
+{
+	write_letters
+	check 0 --fast
+	row_is fixes 'base +ok'
+	row_is core 'base +ok'
+	printf '\nApplies on top of: fixes,\n' >> "$SUBMISSION/v0.1/core"
+	check 0 --fast
+	row_is core 'fixes +ok' || fail "not on the parts that its letter names: $PRINTED"
+	row_is core 'base +ok' || fail "not on the base alone: $PRINTED"
+	echo none >> "$SUBMISSION/v0.1/core"
+	check 1 --fast
+	printed "v0.1/core: 'Applies on top of: none': no part of the series"
+	mv "$SUBMISSION/v0.1/core" "$SUBMISSION/v0.1/cor"
+	check 1 --fast
+	printed "v0.1/cor: no part of the series has that name"
+}
+
+# The part core changes a line that the part fixes has made.
+test_part_that_needs_another_one()
+{
+	write_letters
+	sed -i 's/b\.c/a.c/; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
+	check 1 --fast
+	printed "FAILED  core: on base, core/b.patch does not apply: tools/perf/a.c: Hunk #1 FAILED at 1."
+	printed "2 patches, 1 defects"
+	printf '\nApplies on top of: fixes\n' >> "$SUBMISSION/v0.1/core"
+	check 1 --fast
+	row_is core 'fixes +ok' || fail "it does not apply: $PRINTED"
+	printed "FAILED  core: on base, core/b.patch does not apply"
+	holds "$OUT/part/tools/perf/a.c" "a 2"
+	holds "$OUT/base/linux/tools/perf/a.c" "a 2"
+}
+
+# pack_upstream_test RESULT: the source has a test that says so.
+pack_upstream_test()
+{
+	local test=$TMP/t/linux-0.1/tools/perf/tests/shell/test_bpf_metadata.sh
+
+	cp -a "$TMP/fixture/linux-0.1" "$TMP/t"
+	mkdir -p "${test%/*}"
+	printf '%s\n' '#!/bin/sh' "echo \"\$(perf version) [$1]\"" > "$test"
+	tar -C "$TMP/t" -cJf "$CACHE/linux-0.1.tar.xz" linux-0.1
+	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$CACHE/linux-0.1.tar.xz")/" "$TMP/pins" > "$TMP/t/pins"
+	PINS=$TMP/t/pins
+}
+
+test_parts_are_built_and_tested()
+{
+	pack_upstream_test Success
+	write_letters
+	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/core/b.patch"
+	check 0
+	row_is fixes 'base +ok +ok +- +-' || fail "the part fixes: $PRINTED"
+	row_is core 'base +ok +ok +ok +ok' || fail "the part core: $PRINTED"
+	check 0 --from core/b.patch
+	row_is fixes 'base +ok +- +- +-' || fail "the part fixes was built: $PRINTED"
+	row_is core 'base +ok +ok +ok +ok' || fail "the part core was not built: $PRINTED"
+	sed -i 's/^+b SAYS.*/+b ERROR in build-default/' "$PATCHES/core/b.patch"
+	check 1
+	printed "FAILED  core: does not build (default)"
+}
+
+# It has status 0.
+test_part_with_which_upstream_test_is_skipped()
+{
+	pack_upstream_test skipping
+	write_letters
+	check 1
+	printed "FAILED  core: test_bpf_metadata.sh says: perf version 0.1 [skipping]"
+	printed "2 patches, 1 defects"
 }
 
 # spoil PATCH SED-SCRIPT DEFECT: that one patch has it, and no other defect is found
 spoil()
 {
 	rm -rf "$PATCHES"
-	write_patch 0001-a.patch a.c 2 'a two'
-	write_patch 0002-b.patch b.c 2 'b two'
+	write_patch fixes/a.patch a.c 2 'a two'
+	write_patch core/b.patch b.c 2 'b two'
 	write_good_series
 	sed -i "$2" "$PATCHES/$1"
 	check 1 --fast
-	printed "FAILED  v0.1/$1: $3"
+	printed "FAILED  $1: $3"
 	printed "2 patches, 1 defects"
 }
 
 test_series_with_a_defect_in_a_header()
 {
-	spoil 0001-a.patch '/^Subject/d' "no 'Subject: part: What it does'"
-	spoil 0001-a.patch "s/^Subject: .*/&$(printf '%80s' '')x/" "a subject of "
-	spoil 0001-a.patch '/^---$/d' "no line '---' after the changelog"
-	spoil 0001-a.patch '/^It is/d' "no changelog"
-	spoil 0001-a.patch 's/^and was.*/&\nReviewed-by: A Man <a@man>/' "a trailer that somebody gave: Reviewed-by: A Man"
-	spoil 0001-a.patch '/1 file changed/d' "no diffstat"
+	spoil fixes/a.patch '/^Subject/d' "no 'Subject: part: What it does'"
+	spoil fixes/a.patch "s/^Subject: .*/&$(printf '%80s' '')x/" "a subject of "
+	spoil fixes/a.patch '/^---$/d' "no line '---' after the changelog"
+	spoil fixes/a.patch '/^It is/d' "no changelog"
+	spoil fixes/a.patch 's/^and was.*/&\nReviewed-by: A Man <a@man>/' "a trailer that somebody gave: Reviewed-by: A Man"
+	spoil fixes/a.patch '/1 file changed/d' "no diffstat"
 }
 
 test_series_with_a_defect_in_a_patch()
 {
-	spoil 0002-b.patch 's/^ b 1/ b one/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
-	spoil 0002-b.patch 's/^-b 2/-b two/; s/^+b two/+b 2/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
-	spoil 0002-b.patch 's/b\.c/z.c/' "does not apply: can't find file to patch at input line "
-	spoil 0002-b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
-	spoil 0002-b.patch 's/^+b two/+b SILENT/' "checkpatch.pl did not run: "
-	spoil 0002-b.patch 's/^+b two/+b UGLY/' "checkpatch: "
-	echo '0002-b.patch UGLY_TYPE it has to be' > "$SUBMISSION/checkpatch"
+	spoil core/b.patch 's/^ b 1/ b one/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
+	spoil core/b.patch 's/^-b 2/-b two/; s/^+b two/+b 2/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
+	spoil core/b.patch 's/b\.c/z.c/' "does not apply: can't find file to patch at input line "
+	spoil core/b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "applies with an offset: "
+	spoil core/b.patch 's/^+b two/+b SILENT/' "checkpatch.pl did not run: "
+	spoil core/b.patch 's/^+b two/+b UGLY/' "checkpatch: "
+	echo 'b.patch UGLY_TYPE it has to be' > "$SUBMISSION/checkpatch"
 	check 0 --fast
 	printed "explained"
 }
@@ -82,7 +210,7 @@ test_series_with_a_defect_in_a_patch()
 # write_script_patch MODE-LINES: it adds a script.
 write_script_patch()
 {
-	cat > "$PATCHES/0002-b.patch" <<-END
+	cat > "$PATCHES/core/b.patch" <<-END
 		Subject: perf: Add a script
 
 		It is text,
@@ -109,7 +237,7 @@ test_series_with_a_script_that_lost_its_mode()
 	check 0 --fast
 	write_script_patch ''
 	check 1 --fast
-	printed "FAILED  v0.1/0002-b.patch: tools/perf/c.sh is not executable"
+	printed "FAILED  core/b.patch: tools/perf/c.sh is not executable"
 	printed "2 patches, 1 defects"
 }
 
@@ -117,9 +245,9 @@ test_series_with_a_new_file_that_is_there()
 {
 	write_good_series
 	write_script_patch ''
-	sed -i 's/c\.sh/c.c /' "$PATCHES/0002-b.patch"
+	sed -i 's/c\.sh/c.c /' "$PATCHES/core/b.patch"
 	check 1 --fast
-	printed "0002-b.patch: does not apply: The next patch would create the file tools/perf/c.c, which already exists!"
+	printed "core/b.patch: does not apply: The next patch would create the file tools/perf/c.c, which already exists!"
 }
 
 # run_quilt COMMAND...: in the tree, as Documentation/submission.rst says
@@ -148,14 +276,14 @@ test_refresh_keeps_the_mode_of_a_script()
 test_series_is_built_from_a_patch_on()
 {
 	write_good_series
-	check 0 --from v0.1/0002-b.patch
-	row_is v0.1/0001-a.patch 'ok .*( +-){5}' ||
-		fail "0001-a.patch was built: $PRINTED"
-	row_is v0.1/0002-b.patch '(ok +){7}-' ||
-		fail "0002-b.patch was not built: $PRINTED"
-	check 2 --from v0.1/0003-c.patch
-	printed "--from v0.1/0003-c.patch: not in $PATCHES/series"
-	check 2 --fast --from v0.1/0002-b.patch
+	check 0 --from core/b.patch
+	row_is fixes/a.patch 'ok .*( +-){5}' ||
+		fail "a.patch was built: $PRINTED"
+	row_is core/b.patch '(ok +){7}-' ||
+		fail "b.patch was not built: $PRINTED"
+	check 2 --from core/c.patch
+	printed "--from core/c.patch: not in $SERIES"
+	check 2 --fast --from core/b.patch
 }
 
 test_series_with_a_patch_that_does_not_build()
@@ -167,14 +295,14 @@ test_series_with_a_patch_that_does_not_build()
 	echo "of the last patch" > "$OUT/build-default/object"
 	check 0
 	[[ ! -e $OUT/build-default/object ]] || fail "objects of the run before are left"
-	sed -i 's/^+b two/+b ERROR/' "$PATCHES/0002-b.patch"
+	sed -i 's/^+b two/+b ERROR/' "$PATCHES/core/b.patch"
 	check 1
-	printed "FAILED  v0.1/0002-b.patch: does not build (default)"
+	printed "FAILED  core/b.patch: does not build (default)"
 	printed "2 patches, 1 defects"
 	for build in no_libbpf no_skel libbpf_dynamic; do
-		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/0002-b.patch"
+		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/core/b.patch"
 		check 1
-		printed "FAILED  v0.1/0002-b.patch: does not build ($build)"
+		printed "FAILED  core/b.patch: does not build ($build)"
 		printed "2 patches, 1 defects"
 	done
 	STUB_MISSING=libbpf-dev check 2 --no-install
@@ -185,19 +313,19 @@ test_series_with_a_patch_that_does_not_build()
 test_series_with_a_patch_that_fails_its_test()
 {
 	write_good_series
-	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/0002-b.patch"
+	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/core/b.patch"
 	check 0
-	row_is v0.1/0001-a.patch '(ok +){7}-' ||
-		fail "0001-a.patch has no test: $PRINTED"
-	row_is v0.1/0002-b.patch '(ok +){7}ok' ||
-		fail "the test of 0002-b.patch was not run: $PRINTED"
-	sed -i 's/: Ok$/: FAILED!/' "$PATCHES/0002-b.patch"
+	row_is fixes/a.patch '(ok +){7}-' ||
+		fail "a.patch has no test: $PRINTED"
+	row_is core/b.patch '(ok +){7}ok' ||
+		fail "the test of b.patch was not run: $PRINTED"
+	sed -i 's/: Ok$/: FAILED!/' "$PATCHES/core/b.patch"
 	check 1
-	printed "FAILED  v0.1/0002-b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
+	printed "FAILED  core/b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
 	printed "2 patches, 1 defects"
-	sed -i 's/: FAILED!$/: Skip/' "$PATCHES/0002-b.patch"
+	sed -i 's/: FAILED!$/: Skip/' "$PATCHES/core/b.patch"
 	check 1
-	printed "FAILED  v0.1/0002-b.patch: perf test bpf-metadata runs nothing"
+	printed "FAILED  core/b.patch: perf test bpf-metadata runs nothing"
 	printed "2 patches, 1 defects"
 }
 

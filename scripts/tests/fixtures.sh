@@ -6,13 +6,15 @@
 # pin, and stubs in PATH. Sourced by tests instead of lib.sh.
 #
 # Each test begins with an empty output, a cache with the tag's own tarball, and a
-# series of two patches. It may also call
+# series of two parts with a patch each. It may also call
 #
 #	call_script SCRIPT ARGUMENT...	instead of this shell, with all of the above
 #	expect STATUS SCRIPT ARGUMENT... expect_status of that
 #	waits_for_hanging SCRIPT ARGUMENT...	it builds a perf, but first waits until
 #					$HANGING, which runs in the background, has ended
-#	write_patch NAME FILE LINE TEXT	a patch that makes it the text of that line
+#	write_patch PART/NAME FILE LINE TEXT	a patch that makes it the text of that line,
+#					in v0.1's series
+#	change PART/NAME FILE LINE TEXT	the same, and a maintainer takes the patch
 #	write_good_series		a series that a maintainer takes
 #
 # Environment, of the scripts that are called:
@@ -26,7 +28,7 @@
 # Sets:
 #	PINS OUT CACHE SUBMISSION	of the scripts that are called; $TMP/t/bin, if it is
 #					there, is in their PATH
-#	PATCHES				the directory of v0.1 in that with all patches
+#	PATCHES SERIES			the directory with all patches, and v0.1's series
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
 # shellcheck source=lib.sh
@@ -223,26 +225,42 @@ differences()
 	((status == 1))
 }
 
+# list_patch PATCH: behind the others of its part
+list_patch()
+{
+	local part=${1%%/*}
+
+	mkdir -p "${SERIES%/*}"
+	! grep -qxF "$1" "$SERIES" 2>/dev/null || return 0
+	grep -q "^# part $part:" "$SERIES" 2>/dev/null || echo "# part $part: what it is for" >> "$SERIES"
+	awk -v part="$part" -v patch="$1" '
+		{ line[NR] = $0 }
+		$0 ~ "^# part " part ":" || index($0, part "/") == 1 { last = NR }
+		END { for (i = 1; i <= NR; i++) { print line[i]; if (i == last) print patch } }' "$SERIES" > "$SERIES.new"
+	mv "$SERIES.new" "$SERIES"
+}
+
 # A patch that turns line NUMBER of a file into TEXT.
 write_patch()
 {
 	local name=$1 file=$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
 
-	mkdir -p "$PATCHES"
+	mkdir -p "$PATCHES/${name%/*}"
 	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
 	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
 		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
-	grep -qxF "v0.1/$name" "$PATCHES/series" 2>/dev/null || echo "v0.1/$name" >> "$PATCHES/series"
+	list_patch "$name"
 }
 
 start_test()
 {
 	rm -rf -- "$TMP/t" "$TMP"/calls.* "$TMP/hanging"
-	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches/v0.1 SUBMISSION=$TMP/t/submission
+	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches SUBMISSION=$TMP/t/submission
+	SERIES=$PATCHES/v0.1/series
 	mkdir -p "$CACHE" "$SUBMISSION/v0.1"
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
-	write_patch 0001-a.patch a.c 2 'a two'
-	write_patch 0002-b.patch b.c 2 'b two'
+	write_patch fixes/a.patch a.c 2 'a two'
+	write_patch core/b.patch b.c 2 'b two'
 }
 
 # A series that a maintainer takes
@@ -250,9 +268,9 @@ write_good_series()
 {
 	local patch
 
-	for patch in 0001-a 0002-b; do
+	for patch in fixes/a core/b; do
 		{
-			printf 'Subject: perf test: Change %s\n\nIt is two,\nand was not.\n---\n' "$patch"
+			printf 'Subject: perf test: Change %s\n\nIt is two,\nand was not.\n---\n' "${patch#*/}"
 			diffstat -p1 "$PATCHES/$patch.patch"
 			sed '1,/^$/d' "$PATCHES/$patch.patch"
 		} > "$PATCHES/$patch.new"
@@ -260,11 +278,19 @@ write_good_series()
 	done
 }
 
+# change PATCH FILE LINE TEXT: a good patch that makes that text of the line
+change()
+{
+	write_patch "$1" "$2" "$3" "$4"
+	sed -i "1s/.*/Subject: perf test: Change it\n\nIt is this,\nand was not.\n---/" "$PATCHES/$1"
+	sed -i "/^---$/r /dev/stdin" "$PATCHES/$1" <<< "$(diffstat -p1 "$PATCHES/$1")"
+}
+
 # Whoever runs these tests in the background has a shell that ignores interrupts.
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+		PBM_PATCHES="$PATCHES" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
 }
 
 expect()

@@ -36,7 +36,7 @@ start_fuzz()
 test_fuzz_build_excludes_another_build()
 {
 	start_fuzz
-	write_patch 0002-b.patch b.c 3 'b three'
+	write_patch core/b.patch b.c 3 'b three'
 	waits_for_hanging apply-and-build --sanitize v0.1
 }
 
