@@ -4,7 +4,8 @@
 # Turn a series into mails for the kernel's mailing lists, and tell how to send
 # them; nothing is ever sent from here:
 #
-#	scripts/make-submission.sh v6.16
+#	scripts/make-submission.sh v6.16		the whole series
+#	scripts/make-submission.sh --part fixes v7.3.4	a part of it
 #
 # The steps are the last lines of this file, in order.
 
@@ -26,19 +27,18 @@ print_usage()
 usage: scripts/make-submission.sh [options] TAG
 
 Makes mails of the patches in patches/TAG/series, from and signed off by you, as
-git config user.name and user.email say, with submission/TAG/cover-letter as the first.
-The letter names patch NNNN-SUBJECT.patch as <NNNN>, which becomes the number of its mail.
+git config user.name and user.email say. The first is submission/TAG/cover-letter, or of
+a part submission/TAG/PART. A letter names NAME.patch as <NAME>, which becomes the number
+of its mail; a patch that is not mailed with it can't be named.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
+  --part PART       only this part of the series, for a tree that has the parts in the
+                    last paragraph of its letter: "Applies on top of: PART, PART"
   --version N       of the series (default: 1); from 2 on the cover letter must say
                     what changed, under "Changes in vN:"
   --rfc             a request for comments
-  --to SET          perf: all patches, also those that are mailed only (default)
-                    stable-fixes: those that mend perf and stand alone, which are
-                    before the line "# end of stable-fixes" of the series
-                    feature: the others, for a tree that has the stable-fixes; the letter
-                    is sent without the paragraphs that name one of these
-  --out DIR         receives mails/ and recipients (default: out/TAG-submission)
+  --out DIR         receives mails/ and recipients (default: out/TAG-submission,
+                    of a part out/TAG-PART-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
@@ -50,16 +50,16 @@ do, the first of them with --dry-run.
 Exit status: 0 done, 1 the series is refused, or the mails are not what the
 patches are, 2 could not run.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
-PBM_SUBMISSION, the directory with TAG/cover-letter (default: submission)
+PBM_SUBMISSION, the directory with the letters (default: submission)
 END
 }
 
 parse_options()
 {
 	options__parse "$@" <<-'END'
+		--part:		OPT_PART
 		--version:	OPT_VERSION
 		--rfc		OPT_RFC		yes
-		--to:		OPT_TO
 		--out:		OPT_OUT
 		--mirror:	OPT_MIRROR
 		--no-install	OPT_INSTALL	no
@@ -69,11 +69,10 @@ parse_options()
 check_options()
 {
 	[[ $OPT_VERSION =~ ^[1-9][0-9]*$ ]] || die_usage "--version $OPT_VERSION: not a number from 1 up"
-	[[ $OPT_TO =~ ^(perf|stable-fixes|feature)$ ]] ||
-		die_usage "--to $OPT_TO: not perf, stable-fixes or feature"
 	pin__load "$TAG"
 	series__load "$TAG"
-	TEXT_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
+	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
+	COVER=$LETTERS_DIR/${OPT_PART:-cover-letter}
 }
 
 # Whoever sends patches answers for them.
@@ -86,63 +85,71 @@ load_submitter()
 			"git config user.name 'A Name' && git config user.email a.name@example.org"
 }
 
-# BELOW are those that the reader of the mails has already.
-choose_patches()
+# find_letter PART...: those of the series
+find_letter()
 {
-	BELOW=()
-	mapfile -t CHOSEN < <(series__entries "$SERIES_FILE" && series__mailed_only "$SERIES_FILE")
-	[[ $OPT_TO != perf ]] || return 0
-	grep -q -x '# end of stable-fixes' "$SERIES_FILE" ||
-		die "$SERIES_FILE does not say where they end" "add '# end of stable-fixes' after the last of them"
-	mapfile -t BELOW < <(series__entries <(sed '/^# end of stable-fixes$/q' "$SERIES_FILE"))
-	if [[ $OPT_TO = stable-fixes ]]; then
-		CHOSEN=("${BELOW[@]}") BELOW=()
-	else
-		CHOSEN=("${CHOSEN[@]:${#BELOW[@]}}")
-	fi
+	local part with_letter=()
+
+	for part; do
+		[[ ! -f $LETTERS_DIR/$part ]] || with_letter+=("$part")
+	done
+	[[ -z $OPT_PART || " $* " = *" $OPT_PART "* ]] ||
+		die "--part $OPT_PART: no part of $SERIES_FILE" "use one of: ${with_letter[*]:-$*}"
+	[[ -n $OPT_PART || -f $COVER || ${#with_letter[@]} = 0 ]] ||
+		die "$TAG is mailed part by part" "add --part with one of: ${with_letter[*]}"
+	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
 }
 
-# number_patches PATCH...: the letter with the numbers that these patches have as mails;
-# or, if it names others, which are not of BELOW either, their names, and exit status 1.
+# BELOW are the patches that the reader of the mails has already.
+choose_patches()
+{
+	local parts below part
+
+	mapfile -t parts < <(series__parts "$SERIES_FILE")
+	find_letter "${parts[@]}"
+	mapfile -t below < <(series__on_top_of "$COVER")
+	for part in "${below[@]}"; do
+		[[ -n $OPT_PART && $part != "$OPT_PART" && " ${parts[*]} " = *" $part "* ]] ||
+			die "$COVER: 'Applies on top of: $part' is no other part of the series" "name parts there that stand before it: ${parts[*]}"
+	done
+	[[ -z $OPT_PART ]] || parts=("$OPT_PART")
+	mapfile -t BELOW < <(series__entries_of "$SERIES_FILE" "${below[@]}")
+	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "${parts[@]}")
+}
+
+# The letter with the numbers of the mails; or, if it names others, their names, and exit
+# status 1. The name of a patch has a '-', unlike <key> or <a@b>.
 number_patches()
 {
-	awk '
-		function name_of(patch) { sub(/.*\//, "", patch); sub(/-.*/, "", patch); return patch }
-		FILENAME == ARGV[1] { mail[name_of($0)] = FNR; next }
-		FILENAME == ARGV[2] { below[name_of($0)]; next }
+	printf '%s\n' "${CHOSEN[@]}" | awk '
+		NR == FNR { sub(/.*\//, ""); sub(/\.patch$/, ""); mail[$0] = FNR; next }
 		{
 			text = ""
-			left_out = 0
-			while (match($0, /<[0-9][0-9][0-9][0-9][a-z]?>/)) {
+			while (match($0, /<[^<> @]*-[^<> @]*>/)) {
 				name = substr($0, RSTART + 1, RLENGTH - 2)
-				if (!(name in mail) && !(name in below))
+				if (!(name in mail))
 					unknown = unknown " <" name ">"
-				left_out += !(name in mail)
 				text = text substr($0, 1, RSTART - 1) mail[name]
 				$0 = substr($0, RSTART + RLENGTH)
 			}
-			if (!left_out)
-				letter = letter (letter ? "\n\n" : "") text $0
+			letter = letter text $0 "\n"
 		}
-		END { print unknown ? substr(unknown, 2) : letter; exit unknown != "" }' <(printf '%s\n' "$@") <(printf '%s\n' "${BELOW[@]}") RS= "$COVER"
+		END { printf "%s", unknown ? substr(unknown, 2) : letter; exit unknown != "" }' - "$COVER"
 }
 
 check_cover_letter()
 {
-	COVER=$TEXT_DIR/cover-letter
-	[[ $OPT_TO = stable-fixes ]] && COVER=$TEXT_DIR/cover-letter-stable-fixes
-	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
 	[[ -n $(sed -n 1p "$COVER") && -z $(sed -n 2p "$COVER") ]] ||
 		die "$COVER does not begin with a subject and an empty line" "correct it"
 	((OPT_VERSION == 1)) || grep -q -x "Changes in v$OPT_VERSION:" "$COVER" ||
 		die "$COVER does not say what changed" "add 'Changes in v$OPT_VERSION:'"
-	LETTER=$(number_patches "${CHOSEN[@]}") ||
-		die "$COVER names $LETTER, not a patch of the series" "correct it"
+	LETTER=$(number_patches) ||
+		die "$COVER names $LETTER, no patch that is mailed with it" "correct it; of another part name the part"
 }
 
 open_output()
 {
-	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-submission}")
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG${OPT_PART:+-$OPT_PART}-submission}")
 	MAILS=$OUT_DIR/mails
 	REPO=$OUT_DIR/repo
 	TREE=$OUT_DIR/patched
@@ -202,8 +209,8 @@ format_mails()
 
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
-	run_git config "branch.$OPT_TO.description" "$LETTER"
-	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base.."$OPT_TO"
+	run_git config branch.mails.description "$LETTER"
+	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base..mails
 }
 
 # git's own --base takes only commits that are in the repository.
@@ -284,7 +291,7 @@ write_recipients()
 
 make_mails()
 {
-	make_base_commit && import_patches "${BELOW[@]}" && run_git checkout -q -b "$OPT_TO" &&
+	make_base_commit && import_patches "${BELOW[@]}" && run_git checkout -q -b mails &&
 		import_patches "${CHOSEN[@]}" && format_mails && add_base_commit
 }
 
@@ -300,7 +307,7 @@ print_commands()
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
 }
 
-OPT_VERSION=1 OPT_RFC=no OPT_TO=perf OPT_OUT='' OPT_INSTALL=yes
+OPT_VERSION=1 OPT_RFC=no OPT_PART='' OPT_OUT='' OPT_INSTALL=yes
 # shellcheck disable=SC2086 # the names of all variables that quilt would read
 unset ${!QUILT_@} || :
 

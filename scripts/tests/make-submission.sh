@@ -28,9 +28,10 @@ test_submission_needs_a_name_and_a_letter()
 	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
 	submit 2 --version 2
 	printed "add 'Changes in v2:'"
-	submit 2 --to stable-fixes
-	printed "does not say where they end"
-	submit 2 --to somebody
+	submit 2 --part feature
+	printed "use one of: fixes core"
+	submit 2 --part core
+	printed "/v0.1/core is not there"
 	absent "$OUT/mails"
 }
 
@@ -55,48 +56,52 @@ test_submission_applies()
 	holds "$OUT/recipients" "--to=A Maintainer <a@maintainer>"
 	holds "$OUT/recipients" "--cc=list@kernel"
 	printed "git send-email --dry-run $OUT/mails/"
-	printf 'One\n\nIt is one.\n' > "$SUBMISSION/v0.1/cover-letter-stable-fixes"
-	sed -i '1a # end of stable-fixes' "$PATCHES/series"
-	submit 0 --to stable-fixes
+}
+
+test_submission_of_a_part()
+{
+	write_good_series
+	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
+	printf 'Fix\n\nIt is one.\n' > "$SUBMISSION/v0.1/fixes"
+	printf 'New\n\nIt is new.\n\nApplies on top of: fixes\n' > "$SUBMISSION/v0.1/core"
+	submit 2
+	printed "v0.1 is mailed part by part"
+	printed "add --part with one of: fixes core"
+	submit 0 --part fixes
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
+	holds "$OUT/mails/0000-cover-letter.patch" "It is one."
+	holds "$OUT/mails/0000-cover-letter.patch" "base-commit: "
 	holds "$OUT/mails"/0001-*.patch "+a two"
-	submit 0 --to feature
+	# A line that the part before has made
+	sed -i 's/b\.c/a.c/; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
+	printf 'Core\n\nIt is new.\n\nApplies on top of: core\n' > "$SUBMISSION/v0.1/core"
+	submit 2 --part core
+	printed "'Applies on top of: core' is no other part of the series"
+	sed -i 's/: core/: fixes/' "$SUBMISSION/v0.1/core"
+	sed -i 's/^# part core/# part other/; s,^core/,other/,' "$SERIES"
+	mv "$PATCHES/core" "$PATCHES/other"
+	mv "$SUBMISSION/v0.1/core" "$SUBMISSION/v0.1/other"
+	submit 0 --part other
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not two mails"
-	holds "$OUT/mails"/0001-*.patch "+b two"
+	holds "$OUT/mails/0000-cover-letter.patch" "Applies on top of: fixes"
+	! grep -q "base-commit: " "$OUT/mails/0000-cover-letter.patch" || fail "the base is no commit that others have"
+	holds "$OUT/mails"/0001-*.patch "+a zwei"
 }
 
 test_submission_numbers_patches_in_the_letter()
 {
 	write_good_series
+	change core/add-c.patch c.c 2 'c two'
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nFirst a (<0001>).\n\nThen b (<0002>).\n\nThe end.\n' > "$SUBMISSION/v0.1/cover-letter"
-	sed -i '1a # end of stable-fixes' "$PATCHES/series"
+	printf 'Two\n\nOf <key>,\nthen c (<add-c>).\n' | tee "$SUBMISSION/v0.1/cover-letter" > "$SUBMISSION/v0.1/core"
 	submit 0
-	holds "$OUT/mails/0000-cover-letter.patch" "First a (1)\."
-	holds "$OUT/mails/0000-cover-letter.patch" "Then b (2)\."
-	submit 0 --to feature
-	holds "$OUT/mails/0000-cover-letter.patch" "Then b (1)\."
-	holds "$OUT/mails/0000-cover-letter.patch" "The end\."
-	! grep -q "First" "$OUT/mails/0000-cover-letter.patch" || fail "it names a patch that is not sent"
-	printf 'Two\n\nThen c (<0003>).\n' > "$SUBMISSION/v0.1/cover-letter"
-	submit 2
-	printed "names <0003>, not a patch of the series"
-}
-
-test_submission_has_what_is_mailed_only()
-{
-	write_good_series
-	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
-	sed -i 's,^v0.1/0002,# mailed only: &,' "$PATCHES/series"
-	submit 0
-	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 3 ]] || fail "not three mails"
-	holds "$OUT/mails"/0002-*.patch "+b two"
-	expect 0 apply-and-build --stop-after apply v0.1
-	! grep -r -q "b two" "$OUT/linux" || fail "it is applied"
-	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
-	submit 1
-	printed "  FAILED  v0.1/0002-b.patch: checkpatch: "
+	holds "$OUT/mails/0000-cover-letter.patch" "Of <key>,"
+	holds "$OUT/mails/0000-cover-letter.patch" "then c (3)\."
+	submit 0 --part core
+	holds "$OUT/mails/0000-cover-letter.patch" "then c (2)\."
+	cp "$SUBMISSION/v0.1/core" "$SUBMISSION/v0.1/fixes"
+	submit 2 --part fixes
+	printed "names <add-c>, no patch that is mailed with it"
 }
 
 # A quilt that does nothing makes other files of the patches than git am of the mails.
@@ -106,12 +111,12 @@ test_submission_that_is_not_the_series()
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
 	printf 'Two\n\nThey are two.\n' > "$SUBMISSION/v0.1/cover-letter"
 	mkdir "$TMP/t/bin"
-	sed -i 's/^+b two/+b UGLY/' "$PATCHES/0002-b.patch"
+	sed -i 's/^+b two/+b UGLY/' "$PATCHES/core/b.patch"
 	submit 1
 	printed "refuses the series"
-	printed "  FAILED  v0.1/0002-b.patch: checkpatch: "
+	printed "  FAILED  core/b.patch: checkpatch: "
 	absent "$OUT/mails"
-	sed -i 's/^+b UGLY/+b two/' "$PATCHES/0002-b.patch"
+	sed -i 's/^+b UGLY/+b two/' "$PATCHES/core/b.patch"
 	printf '#!/bin/sh\n' > "$TMP/t/bin/b4"
 	chmod +x "$TMP/t/bin/b4"
 	submit 1
