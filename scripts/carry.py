@@ -8,7 +8,8 @@ Carries what was changed in the series of TAG, since the last commit of this
 checkout, to the series of the other tags: a changed patch, a new one, one that
 is gone. Where such a tag has a patch of its own in place of the changed one, the
 change is merged into that; where the tag's own is no longer needed, because the
-shared one makes the same files, it is removed, and the other way round.
+shared one makes the same files, it is removed, and the other way round. A new patch
+comes behind the one that it follows in the series of TAG, in its part.
 
 git does the merging, in repo/ of --out. Where it finds a conflict it stops, and
 this says in which patch and which files. Correct them there, "git add" them, "git
@@ -78,43 +79,69 @@ def write(path, text):
 
 # --- series -------------------------------------------------------------------
 
-def pinned_tags():
-    """The tags of the table in its order, and the pinned one."""
+def known_tags():
+    """The tags of the table in its order, but the pinned one first."""
     tags = re.findall(r"(?m)^tag\s+(\S+)\s+(\S+)", read(PINS))
-    return [tag for tag, _ in tags], next(tag for tag, state in tags if state == "pinned")
-
-
-MAILED_ONLY = "# mailed only: "
-
-
-def entry_of(line):
-    """The patch that a line of a series names, or nothing"""
-    return line.removeprefix(MAILED_ONLY).split("#")[0].strip()
+    return [tag for tag, _ in sorted(tags, key=lambda known: known[1] != "pinned")]
 
 
 def key(entry):
-    """Patches with the same number are the same patch on several tags."""
-    return os.path.basename(entry).split("-")[0]
+    """Patches with the same name are the same patch on several tags."""
+    return os.path.basename(entry)
+
+
+def weave(first, second):
+    """The names of both: in the order of the first, others behind the one that they follow."""
+    names = list(first)
+    for previous, name in zip([None, *second], second):
+        if name not in names:
+            names.insert(names.index(previous) + 1 if previous else 0, name)
+    return names
 
 
 class Series:
-    """A series as it stands in a directory: patches by number, in order; those mailed only are last."""
+    """A series as it stands in a directory: patches by name, in order, and what else its lines say."""
     def __init__(self, top, tag):
         self.top = top
         self.tag = tag
+        self.entries = {}
+        self.not_needed = {}    # name: line
+        self.parts = {}         # name: line
+        self.place = {}         # name, of either: part, in order
+        self.comments = {}      # name or part before them: lines
         path = f"{top}/{tag}/series"
-        self.lines = read(path).splitlines() if os.path.exists(path) else []
-        entries = [entry_of(line) for line in self.lines]
-        self.entries = {key(entry): entry for entry in entries if entry}
-        self.mailed_only = {key(entry_of(line)) for line in self.lines if line.startswith(MAILED_ONLY)}
+        last = None
+        for line in read(path).splitlines() if os.path.exists(path) else []:
+            last = self.read_line(line, last)
 
-    def text(self, number):
-        return read(f"{self.top}/{self.entries[number]}")
+    def read_line(self, line, last):
+        """Returns what the next line stands behind."""
+        words = line.split()
+        if line.startswith("# part "):
+            part = words[2].rstrip(":")
+            self.parts[part] = line
+            return part
+        if line.startswith("# not needed: "):
+            return self.put(self.not_needed, words[3].rstrip(":"), line)
+        if words and not line.startswith("#"):
+            return self.put(self.entries, words[0], words[0])
+        self.comments.setdefault(last, []).append(line)
+        return last
+
+    def put(self, where, entry, what):
+        name, part = key(entry), entry.split("/")[0]
+        where[name] = what
+        self.place[name] = part
+        self.parts.setdefault(part, f"# part {part}: ")
+        return name
+
+    def text(self, name):
+        return read(f"{self.top}/{self.entries[name]}")
 
     def files(self):
         found = set()
-        for number in self.entries:
-            found.update(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", self.text(number)))
+        for name in self.entries:
+            found.update(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", self.text(name)))
         return found
 
 
@@ -180,13 +207,13 @@ class Carry:
     def refuse_changes(self, targets, carried):
         """What was changed of the targets themselves would be lost."""
         for target in targets:
-            names = set()
+            names = {f"{target}/series"}
             for when in ("old", "new"):
-                if os.path.isdir(f"{self.dir}/{when}/{target}"):
-                    names.update(f"{target}/{name}" for name in os.listdir(f"{self.dir}/{when}/{target}"))
+                names.update(self.series(target, when).entries.values())
             for name in sorted(names - carried):
                 old, new = f"{self.dir}/old/{name}", f"{self.dir}/new/{name}"
-                if not os.path.exists(old) or not os.path.exists(new) or read(old) != read(new):
+                there = os.path.exists(old)
+                if there != os.path.exists(new) or there and read(old) != read(new):
                     raise Stop(f"{PATCHES}/{name} was changed, too", "commit that first, or undo it")
 
     def add_base(self, tag, files):
@@ -212,55 +239,50 @@ class Carry:
             self.git("commit", "-q", "--allow-empty", "-m", entry)
 
     def commits(self, branch, tag):
-        """The commits of a series, by number."""
+        """The commits of a series, by name of the patch."""
         lines = self.git("log", "--reverse", "--format=%H %s", f"base/{tag}..{branch}").splitlines()
         return {key(line.split()[1]): line.split()[0] for line in lines}
 
     # --- merging --------------------------------------------------------------
+
+    def order(self, tag):
+        """
+        The patches that a tag is to have, and those that it doesn't need, in order: its own, unless the
+        source's has changed.
+        """
+        source = self.state["from"]
+        before, after, mine = self.series(source, "old"), self.series(source, "new"), self.series(tag, "old")
+        place = {**before.place, **mine.place, **after.place}
+        gone = before.place.keys() - after.place.keys()
+        names = [name for name in mine.place if name not in gone]
+        new = [name for name in after.place if name in names or not mine.place
+               or name in after.entries and name not in before.entries]
+        order = []
+        for part in weave([*mine.parts], [*after.parts]):
+            theirs, ours = ([name for name in some if place[name] == part] for some in (new, names))
+            moved = [name for name in before.place if name in theirs] != [name for name in theirs if name in before.place]
+            order += weave(theirs, ours) if moved else weave(ours, theirs)
+        return order
 
     def todo(self, tag):
         """What git rebase has to do for a tag: its own commits, and changes of the source's."""
         source = self.state["from"]
         before, after = self.series(source, "old"), self.series(source, "new")
         mine = self.commits(f"old/{tag}", tag)
-        mailed_only = self.series(tag, "old").mailed_only
         old, new = self.commits(f"old/{source}", source), self.commits(f"new/{source}", source)
-        fresh = not mine
+        not_needed = self.series(tag, "old").not_needed
         lines = []
-
-        def pick(commit):
-            return f"pick {commit} {self.git('log', '-1', '--format=%s', commit)}"
-
-        def pick_added(next_number):
-            # Those that only this tag has stay behind the patch that they follow, but numbers ascend.
-            for number in [number for number in waiting
-                           if next_number is None or number < next_number and number not in mailed_only]:
-                waiting.remove(number)
-                lines.append(pick(mine[number]))
-
-        following, waiting, last = {}, [], None
-        for number in mine:
-            if number in before.entries or number in after.entries:
-                last = number
-            else:
-                following.setdefault(last, []).append(number)
-        waiting += following.get(None, [])
-        for number, commit in new.items():
-            pick_added(number)
-            if number in mine:
-                lines.append(pick(mine[number]))
-                if number in old and before.text(number) != after.text(number):
-                    change = self.git("commit-tree", f"{commit}^{{tree}}", "-p", old[number], "-m", "change")
-                    lines.append(f"fixup {change}")
-            elif fresh or number not in before.entries:
-                lines.append(pick(commit))
-            elif before.text(number) != after.text(number):
-                print(f"{tag}: {after.entries[number]} was changed, and is not needed here")
-            waiting += following.get(number, [])
-        for number in before.entries:
-            if number not in new:
-                waiting += following.get(number, [])
-        pick_added(None)
+        changed = [name for name in new if name in old and before.text(name) != after.text(name)]
+        for name in self.order(tag):
+            commit = mine.get(name) or name not in not_needed and new.get(name)
+            if commit:
+                lines.append(f"pick {commit} {self.git('log', '-1', '--format=%s', commit)}")
+            if name in mine and name in changed:
+                change = self.git("commit-tree", f"{new[name]}^{{tree}}", "-p", old[name], "-m", "change")
+                lines.append(f"fixup {change}")
+        for name in changed:
+            if mine and name not in mine:
+                print(f"{tag}: {after.entries[name]} was changed, and is not needed here")
         return "\n".join(lines) + "\n"
 
     def rebase(self, tag):
@@ -291,53 +313,72 @@ class Carry:
 
     # --- back to patches ------------------------------------------------------
 
-    def export(self, tags, pinned):
-        """Write the series of all tags; the pinned one first, as the others share its patches."""
+    def export(self):
+        """Write the series of all tags in DIR/result, and from there in patches/."""
         shutil.rmtree(f"{self.dir}/result", ignore_errors=True)
-        shutil.copytree(f"{self.dir}/new", f"{self.dir}/result")
         source = self.state["from"]
-        for tag in sorted(tags, key=lambda name: name != pinned):
-            branch = f"new/{source}" if tag == source else f"work/{tag}"
-            print(f"patches of {tag}", flush=True)
-            Export(self, tag, pinned, branch).write()
-        self.remove_unused()
-        for name in sorted(os.listdir(f"{self.dir}/result")):
-            self.publish(f"{self.dir}/result/{name}", f"{PATCHES}/{name}")
+        exports = {}
+        for tag in known_tags():
+            branch = f"new/{source}" if tag == source else f"work/{tag}" if tag in self.state["targets"] else None
+            if branch or os.path.exists(f"{self.dir}/new/{tag}/series"):
+                exports[tag] = Export(self, tag, branch, list(exports.values()))
+        for export in exports.values():
+            export.write_series()
+        self.publish()
 
-    def publish(self, result, directory):
-        """A file that stays the same keeps its time."""
-        os.makedirs(directory, exist_ok=True)
-        wanted = set(os.listdir(result))
-        for name in set(os.listdir(directory)) - wanted:
-            os.unlink(f"{directory}/{name}")
+    def publish(self):
+        """A file that stays the same keeps its time; a patch that no series names any more is removed."""
+        wanted = set(files_below(f"{self.dir}/result"))
+        for name in files_below(PATCHES):
+            if name.endswith(".patch") and name not in wanted:
+                os.unlink(f"{PATCHES}/{name}")
+                if not os.listdir(os.path.dirname(f"{PATCHES}/{name}")):
+                    os.rmdir(os.path.dirname(f"{PATCHES}/{name}"))
         for name in wanted:
-            path = f"{directory}/{name}"
-            if not os.path.exists(path) or read(path) != read(f"{result}/{name}"):
-                write(path, read(f"{result}/{name}"))
+            path, text = f"{PATCHES}/{name}", read(f"{self.dir}/result/{name}")
+            if not os.path.exists(path) or read(path) != text:
+                write(path, text)
 
-    def remove_unused(self):
-        """A patch that no series names any more."""
-        top = f"{self.dir}/result"
-        named = set()
-        for tag in os.listdir(top):
-            named.update(Series(top, tag).entries.values())
-        for tag in os.listdir(top):
-            for name in os.listdir(f"{top}/{tag}"):
-                if name.endswith(".patch") and f"{tag}/{name}" not in named:
-                    os.unlink(f"{top}/{tag}/{name}")
+
+def files_below(top):
+    return [os.path.relpath(f"{where}/{name}", top) for where, _, names in os.walk(top) for name in names]
 
 
 class Export:
-    """The commits of a branch as the series of a tag, with quilt in a scratch tree."""
-    def __init__(self, carry, tag, pinned, branch):
+    """
+    The commits of a branch as the texts of the patches of a tag, with quilt in a scratch tree. Without a
+    branch, the texts that there are. What a text is called follows from those of the tags before.
+    """
+    def __init__(self, carry, tag, branch, before):
         self.carry = carry
         self.tag = tag
-        self.branch = branch
-        self.top = f"{carry.dir}/result"
+        self.before = before
+        self.top = f"{carry.dir}/patches"
         self.tree = f"{carry.dir}/tree"
-        self.old = carry.series(tag, "new" if tag == carry.state["from"] else "old")
-        self.shared = Series(self.top, pinned) if pinned != tag else None
-        self.entries = {}
+        self.old = carry.series(tag, "old" if tag in carry.state["targets"] else "new")
+        self.source = carry.series(carry.state["from"], "new")
+        self.texts = {}
+        self.place = {**self.old.place, **(self.source.place if branch else {})}
+        if branch:
+            print(f"patches of {tag}", flush=True)
+            self.export(branch)
+        else:
+            for name, entry in self.old.entries.items():
+                sharing = (other.texts[name] for other in self.sharing(name))
+                self.texts[name] = next(sharing, None) or read(f"{carry.dir}/new/{entry}")
+        self.entries = {name: self.entry_for(name) for name in self.texts}
+
+    def sharing(self, name):
+        """The tags before this one that had the same file."""
+        return [other for other in self.before
+                if name in other.texts and other.old.entries.get(name, "") == self.old.entries.get(name)]
+
+    def entry_for(self, name):
+        having = [other for other in self.before if name in other.texts]
+        same = next((other for other in having if other.texts[name] == self.texts[name]), None)
+        if same:
+            return same.entries[name]
+        return f"{self.place[name]}/{self.tag}/{name}" if having else f"{self.place[name]}/{name}"
 
     def quilt(self, *arguments, check=True):
         return run("quilt", *arguments, cwd=self.tree, check=check,
@@ -356,33 +397,35 @@ class Export:
                         return False
         return True
 
-    def try_patch(self, entry, commit, files):
+    def try_text(self, name, text, commit, files):
         """Whether the patch applies and makes the files of the commit; if so it stays applied."""
         path = f"{self.carry.dir}/result.series"
         before = read(path)
-        write(path, before + entry + "\n")
+        write(f"{self.top}/{name}", text)
+        write(path, before + name + "\n")
         done = self.quilt("push", "--fuzz=0", check=False)
         if done.returncode == 0:
-            touched = set(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", read(f"{self.top}/{entry}")))
+            touched = set(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", text))
             # One of this tag has its numbers of lines.
-            exact = not entry.startswith(f"{self.tag}/") or " (offset " not in done.stdout
+            exact = " (offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
             if exact and self.is_as(commit, files | touched):
                 return True
             self.quilt("pop", "-f")
         write(path, before)
         return False
 
-    def make_patch(self, entry, text, commit, files):
-        """A new file, with the header of TEXT."""
-        path = f"{self.top}/{entry}"
+    def make_text(self, name, head, commit, files):
+        """A new file, with that header."""
+        path = f"{self.top}/{name}"
         if os.path.exists(path):
             os.unlink(path)
-        self.quilt("new", entry)
+        self.quilt("new", name)
         self.quilt("add", *files)
         for file in files:
             self.put_file(file, commit)
-        write(path, text)
+        write(path, head)
         self.quilt("refresh")
+        return read(path)
 
     def put_file(self, file, commit):
         path = f"{self.tree}/{file}"
@@ -397,100 +440,93 @@ class Export:
         mode = self.carry.git("ls-tree", commit, "--", file).split()[0]
         os.chmod(path, 0o755 if mode == "100755" else 0o644)
 
-    def merged_header(self, number, entry):
+    def merged_header(self, name):
         """The header of a tag's own patch, with what changed in that of the source's."""
-        source = self.carry.state["from"]
-        before, after = self.carry.series(source, "old"), self.carry.series(source, "new")
-        if number not in self.old.entries:
-            return header(after.text(number))
-        mine = header(self.old.text(number))
-        if number in before.entries and number in after.entries and before.text(number) != after.text(number):
+        before, after = self.carry.series(self.source.tag, "old"), self.source
+        if name not in self.old.entries:
+            return header(after.text(name))
+        mine = header(self.old.text(name))
+        if name in before.entries and name in after.entries and before.text(name) != after.text(name):
             names = []
-            for name, text in (("mine", mine), ("before", header(before.text(number))),
-                               ("after", header(after.text(number)))):
-                write(f"{self.carry.dir}/header.{name}", text)
-                names.append(f"{self.carry.dir}/header.{name}")
+            for which, text in (("mine", mine), ("before", header(before.text(name))),
+                                ("after", header(after.text(name)))):
+                write(f"{self.carry.dir}/header.{which}", text)
+                names.append(f"{self.carry.dir}/header.{which}")
             done = run("git", "merge-file", "-p", *names, check=False)
             if done.returncode == 0:
                 mine = done.stdout
             else:
-                print(f"{self.tag}: {entry}: the changelog keeps its words, see that of {after.entries[number]}")
+                print(f"{self.tag}: {name}: the changelog keeps its words, see that of {after.entries[name]}")
         return mine
 
-    def write(self):
+    def export(self, branch):
         carry = self.carry
-        shutil.rmtree(self.tree, ignore_errors=True)
-        os.makedirs(self.tree)
+        for directory in (self.tree, self.top):
+            shutil.rmtree(directory, ignore_errors=True)
+            os.makedirs(directory)
         archive = subprocess.run(("git", "-C", carry.repo, "archive", f"base/{self.tag}"),
                                  stdout=subprocess.PIPE, check=True)
         subprocess.run(("tar", "-x", "-C", self.tree), input=archive.stdout, check=True)
         write(f"{carry.dir}/result.series", "")
         self.quilt("init")
-        for number, commit in carry.commits(self.branch, self.tag).items():
-            self.write_patch(number, commit)
-        self.write_series()
+        for name, commit in carry.commits(branch, self.tag).items():
+            files = set(carry.git("diff", "--name-only", "--no-renames", f"{commit}^", commit).splitlines())
+            if files:
+                self.texts[name] = self.text_for(name, commit, files)
+            else:
+                print(f"{self.tag}: {carry.git('log', '-1', '--format=%s', commit)} changes nothing here")
 
-    def write_patch(self, number, commit):
-        files = set(self.carry.git("diff", "--name-only", "--no-renames", f"{commit}^", commit).splitlines())
-        if not files:
-            print(f"{self.tag}: {self.carry.git('log', '-1', '--format=%s', commit)} changes nothing here")
-            return
-        known = self.shared.entries.get(number) if self.shared else None
-        name = os.path.basename(self.old.entries.get(number) or self.carry.git("log", "-1", "--format=%s", commit))
-        mine = self.old.entries.get(number, "")
-        own = mine if mine.startswith(f"{self.tag}/") else f"{self.tag}/{name}"
-        text = self.merged_header(number, own)
-        for entry in dict.fromkeys((known, mine, own, *self.others(number, text))):
-            if entry and os.path.exists(f"{self.top}/{entry}") and self.try_patch(entry, commit, files):
-                self.say(number, entry, False)
-                return
-        self.make_patch(own, text, commit, files)
-        self.say(number, own, True)
+    def text_for(self, name, commit, files):
+        head = self.merged_header(name)
+        for text in dict.fromkeys(self.candidates(name, head)):
+            if self.try_text(name, text, commit, files):
+                return text
+        return self.make_text(name, head, commit, files)
 
-    def others(self, number, text):
-        """The patches of earlier tags that may be this one, too: those with that header."""
-        tags = pinned_tags()[0]
-        for tag in tags[:tags.index(self.tag)]:
-            entry = Series(self.top, tag).entries.get(number)
-            if entry and os.path.exists(f"{self.top}/{entry}") and header(read(f"{self.top}/{entry}")) == text:
-                yield entry
+    def candidates(self, name, head):
+        """The shared text, that of the file until now, and others with that header."""
+        others = [other.texts[name] for other in self.before if name in other.texts]
+        yield from others[:1]
+        yield from (other.texts[name] for other in self.sharing(name))
+        path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"
+        if os.path.exists(path):
+            others.append(read(path))
+        if name in self.old.entries:
+            others.append(self.old.text(name))
+        yield from (text for text in others if header(text) == head)
 
-    def say(self, number, entry, is_new):
-        self.entries[number] = entry
-        if self.old.entries.get(number) != entry or is_new:
-            print(f"{self.tag}: {entry}" + (" (written)" if is_new else " (shared now)"))
+    def say(self):
+        """What becomes of each patch that changes"""
+        new = f"{self.carry.dir}/new"
+        for name, entry in self.entries.items():
+            was = self.old.entries.get(name)
+            if not os.path.exists(f"{new}/{entry}") or read(f"{new}/{entry}") != self.texts[name]:
+                if all(other.entries.get(name) != entry for other in self.before):
+                    print(f"{self.tag}: {entry} (written)")
+            elif was != entry:
+                print(f"{self.tag}: {entry} " + (f"(was {was})" if was else "(new)"))
+        for name, entry in self.old.entries.items():
+            if name not in self.entries:
+                print(f"{self.tag}: {entry} (removed)")
 
     def write_series(self):
-        """
-        The lines of the old series, of a new tag those of the source's, with what is new
-        behind the patch that it follows.
-        """
-        lines, written, order = [], set(), list(self.entries)
-        source = self.carry.series(self.carry.state["from"], "new")
-        old = self.old if self.old.lines else source
-        mailed_only = old.mailed_only | source.mailed_only
-
-        def add(number):
-            lines.append((MAILED_ONLY if number in mailed_only else "") + self.entries[number])
-            written.add(number)
-
-        def add_from(position):
-            while position < len(order) and order[position] not in old.entries:
-                if order[position] not in written:
-                    add(order[position])
-                position += 1
-
-        add_from(0)
-        for line in old.lines:
-            entry = entry_of(line)
-            if entry and old is source and key(entry) not in self.entries:
-                print(f"{self.tag}: left out {entry}: it needs a line '# not needed'")
-            if not entry:
-                lines.append(line)
-            elif key(entry) in self.entries:
-                add(key(entry))
-                add_from(order.index(key(entry)) + 1)
-        write(f"{self.top}/{self.tag}/series", "\n".join(lines) + "\n")
+        """The lines of the old series, of a new tag those of the source's, in the new order."""
+        old = self.old if self.old.place else self.source
+        order = [*old.place] if self.tag not in self.carry.state["targets"] else self.carry.order(self.tag)
+        lines, part = [*old.comments.get(None, [])], None
+        for name in order:
+            line = self.entries.get(name) or old.not_needed.get(name)
+            if not line:
+                print(f"{self.tag}: left out {self.place[name]}/{name}: it needs a line '# not needed'")
+                continue
+            if self.place[name] != part:
+                part = self.place[name]
+                lines += [self.source.parts.get(part) or old.parts[part], *old.comments.get(part, [])]
+            lines += [line, *old.comments.get(name, [])]
+        write(f"{self.carry.dir}/result/{self.tag}/series", "\n".join(lines) + "\n")
+        for name, entry in self.entries.items():
+            write(f"{self.carry.dir}/result/{entry}", self.texts[name])
+        self.say()
 
 
 def main():
@@ -502,7 +538,7 @@ def main():
     if "-h" in given or "--help" in given:
         print(__doc__.strip())
         return
-    known, pinned = pinned_tags()
+    known = known_tags()
     carry = Carry(os.path.abspath(given.get("--out", f"{REPO}/out/carry")))
     if "--abort" in given:
         shutil.rmtree(carry.dir, ignore_errors=True)
@@ -528,7 +564,7 @@ def main():
     for tag in carry.state["targets"]:
         if tag not in carry.state["rebased"]:
             carry.rebase(tag)
-    carry.export([carry.state["from"], *carry.state["targets"]], pinned)
+    carry.export()
     os.unlink(f"{carry.dir}/state")
 
 
