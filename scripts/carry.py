@@ -484,10 +484,9 @@ class Export:
         return self.make_text(name, head, commit, files)
 
     def candidates(self, name, head):
-        """The shared text, that of the file until now, and others with that header."""
+        """The text of the pinned tag, that of the file until now, and others with that header."""
         others = [other.texts[name] for other in self.before if name in other.texts]
-        yield from others[:1]
-        yield from (other.texts[name] for other in self.sharing(name))
+        yield from (other.texts[name] for other in [*self.before[:1], *self.sharing(name)] if name in other.texts)
         path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"
         if os.path.exists(path):
             others.append(read(path))
