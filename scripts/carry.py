@@ -145,6 +145,11 @@ class Series:
         return found
 
 
+def without_lines(text):
+    """A patch without the numbers of lines, and the function that stands behind them."""
+    return re.sub(r"(?m)^@@ -\S+ \S+ @@.*", "@@", text)
+
+
 def header(text):
     """What comes before the diffstat."""
     return text[:re.search(r"(?m)^---$", text).start()]
@@ -272,7 +277,8 @@ class Carry:
         old, new = self.commits(f"old/{source}", source), self.commits(f"new/{source}", source)
         not_needed = self.series(tag, "old").not_needed
         lines = []
-        changed = [name for name in new if name in old and before.text(name) != after.text(name)]
+        changed = [name for name in new
+                   if name in old and without_lines(before.text(name)) != without_lines(after.text(name))]
         for name in self.order(tag):
             commit = mine.get(name) or name not in not_needed and new.get(name)
             if commit:
