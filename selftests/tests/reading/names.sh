@@ -181,6 +181,17 @@ test_records_are_enough()
 	same "records of programs that are undecided" "$TMP/want" "$TMP/got"
 }
 
+test_records_of_functions_that_the_file_lacks_stay()
+{
+	generate <<-'END'
+		file.odd = file.metadata(perfgen.ALPHA, name=b"bpf_prog_0123456789abcdef_gone")
+	END
+	names "$TMP/file" "$TMP/named" version
+	perfdata all-entries "$TMP/file" | grep _gone >"$TMP/want"
+	perfdata all-entries "$TMP/named" | grep _gone >"$TMP/got"
+	same "records of a function that was never loaded" "$TMP/want" "$TMP/got"
+}
+
 test_the_block_is_enough()
 {
 	record_once

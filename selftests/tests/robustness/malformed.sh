@@ -1593,6 +1593,20 @@ test_a_build_id_that_is_too_long_is_ignored()
 	done
 }
 
+# PERF_RECORD_TIME_CONV (79) got more fields in v5.10.
+test_a_short_time_conversion_of_an_older_perf_is_read()
+{
+	generate "no TIME_CONV" <<<''
+	run report -q --stdio -s sym -F period,sym -i "$TMP/file"
+	grep _beta "$TMP/stdout" >"$TMP/want"
+	generate "TIME_CONV of 32 bytes" <<-'END'
+		file.odd = file.record(79, file.u64(10, 1 << 10, 0))
+	END
+	run report -q --stdio -s sym -F period,sym -i "$TMP/file"
+	grep _beta "$TMP/stdout" >"$TMP/got" || :
+	same "samples behind it" "$TMP/want" "$TMP/got"
+}
+
 test_an_event_without_room_for_its_build_id_is_an_error()
 {
 	local size
