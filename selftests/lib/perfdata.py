@@ -25,8 +25,6 @@ opinion that shares no code with perf.
   perfdata.py pieces FILE           check it, and print OFFSET<TAB>SIZE of each of its pieces: of a
                                     pipe one for each event, with padding; else one
   perfdata.py strip-block FILE NEW  copy a file without its block
-  perfdata.py number-block FILE NEW NUMBER
-                                    copy a file, and give the block a feature of its own
   perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each
                                     feature by its number, 25 without the block
   perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
@@ -467,36 +465,6 @@ def strip_block(data, path):
         file.write(copy)
 
 
-def number_block(data, path, number):
-    """Copy all, but move the block to the feature with this number, at the end."""
-    number = int(number)
-    block = data.block()
-    if block is None:
-        raise Bad("no block")
-    if data.is_pipe:
-        copy = data.bytes[:min(at for at, _ in data.block_events())]
-        room = MAX_RECORD_SIZE - 16
-        for at in range(0, len(block), room):
-            piece = block[at:at + room] + bytes(-len(block[at:at + room]) % 8)
-            copy += struct.pack("=IHHQ", FEATURE, 0, 16 + len(piece), number) + piece
-    else:
-        _, size = data.block_place()
-        features = {feature: (offset + 16, length)
-                    for feature, (_, offset, length) in data.features().items()}
-        if number in features:
-            raise Bad(f"feature {number} is there already")
-        offset, length = features[HEADER_BPF_PROG_INFO]
-        features[HEADER_BPF_PROG_INFO] = offset, length - size
-        features[number] = len(data.bytes) + 16, size
-        table = b"".join(struct.pack("=2Q", *features[key]) for key in sorted(features))
-        copy = bytearray(data.bytes[:data.end] + table + data.bytes[data.end + len(table) - 16:] + block)
-        word = 72 + number // 64 * 8
-        struct.pack_into("=Q", copy, word,
-                         struct.unpack_from("=Q", copy, word)[0] | 1 << number % 64)
-    with open(path, "wb") as file:
-        file.write(copy)
-
-
 def print_sections(data):
     _, block = data.block_place()
     print(f"data\t{data.end - data.begin}")
@@ -616,7 +584,6 @@ COMMANDS = {
     "without": (print_without, 0),
     "pieces": (print_pieces, 0),
     "strip-block": (strip_block, 1),
-    "number-block": (number_block, 2),
     "sections": (print_sections, 0),
     "costs": (print_costs, 0),
 }

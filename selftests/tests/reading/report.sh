@@ -411,6 +411,9 @@ test_fields_fold_without_sort()
 	costs_by_set "$TMP/all" >"$TMP/want"
 	rows -F period,bpf_metadata -i "$TMP/all" >"$TMP/got"
 	same "cost by set" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/want"
+	rows -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/got"
+	same "cost by set of records" "$TMP/want" "$TMP/got"
 }
 
 test_hierarchy_has_the_sums_on_top()

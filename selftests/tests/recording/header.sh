@@ -361,100 +361,14 @@ test_older_perf_reads_mode_header()
 	same "perf report --header-only" "$TMP/want" "$TMP/got"
 }
 
-# The number that patch 0070 of v7.3.4 gives it
-numbered()
+test_mode_none_leaves_out_all_pieces_of_a_later_version()
 {
-	perfdata number-block "$1" "$TMP/numbered" 35
-	touch -r "$1" "$TMP/numbered"
-}
-
-test_a_feature_of_its_own_is_read_as_the_block()
-{
-	local command file
-
-	native_only "it reads files"
-	record_once
-	numbered "$TMP/header"
-	[[ -s $TMP/numbered ]] || fail "no file"
-	while read -r command; do
-		for file in header numbered; do
-			# shellcheck disable=SC2086 # words of the command
-			"$PBM_PERF" $command -i "$TMP/$file" >"$TMP/$file-out" 2>"$TMP/$file-err"
-			drop_tips "$TMP/$file-out"
-		done
-		same "perf $command" "$TMP/header-out" "$TMP/numbered-out"
-		same "messages of perf $command" "$TMP/header-err" "$TMP/numbered-err"
-	done <<-END
-		report --header-only
-		report --stdio -s bpf_prog,bpf_metadata
-		script --header
-	END
-	grep -q '^# bpf_metadata ' "$TMP/numbered-out" || fail "no metadata is printed"
-}
-
-test_a_feature_of_its_own_is_read_in_a_pipe()
-{
-	local command file
-
 	hold simple large
 	record - --bpf-metadata=header >"$TMP/piped"
-	numbered "$TMP/piped"
-	while read -r command; do
-		for file in piped numbered; do
-			# shellcheck disable=SC2086 # words of the command
-			"$PBM_PERF" $command -i - <"$TMP/$file" >"$TMP/$file-out" 2>"$TMP/$file-err"
-			drop_tips "$TMP/$file-out"
-		done
-		same "perf $command" "$TMP/piped-out" "$TMP/numbered-out"
-		same "messages of perf $command" "$TMP/piped-err" "$TMP/numbered-err"
-	done <<-END
-		report --stdio -s bpf_prog,bpf_metadata
-		script --header
-	END
-	[[ $(grep -c '^# bpf_metadata ' "$TMP/numbered-out") = $(perfdata block "$TMP/piped" | cut -f1 | sort -u | wc -l) ]] ||
-		fail "not all metadata is printed once"
-}
-
-# In the place that this perf has for it, and nowhere else
-test_inject_moves_a_feature_of_its_own()
-{
-	local file
-
-	record_once
-	hold simple large
-	record - --bpf-metadata=header >"$TMP/piped"
-	for file in header piped; do
-		numbered "$TMP/$file"
-		perfdata block "$TMP/$file" >"$TMP/want"
-		"$PBM_PERF" inject -i "$TMP/numbered" -o "$TMP/injected"
-		perfdata block "$TMP/injected" >"$TMP/got"
-		same "block of $file" "$TMP/want" "$TMP/got"
-		"$PBM_PERF" inject -i "$TMP/numbered" -o - >"$TMP/injected"
-		perfdata block "$TMP/injected" >"$TMP/got"
-		same "block of $file, injected to a pipe" "$TMP/want" "$TMP/got"
-		[[ $(grep -a -o BPFMETA "$TMP/injected" | wc -l) = 1 ]] || fail "$file: it is twice"
-		"$PBM_PERF" inject --bpf-metadata=none -i "$TMP/numbered" -o "$TMP/injected"
-		! grep -a -q BPFMETA "$TMP/injected" || fail "$file: --bpf-metadata=none keeps it"
-	done
-	# All pieces of a later version, too
-	LC_ALL=C sed -i 's/BPFMETA\x00\x01/BPFMETA\x00\x02/' "$TMP/numbered"
-	"$PBM_PERF" inject --bpf-metadata=none -i "$TMP/numbered" -o "$TMP/injected"
+	(($(wc -c <"$TMP/piped") > 400000)) || fail "the block is not large"
+	LC_ALL=C sed -i 's/BPFMETA\x00\x01/BPFMETA\x00\x02/' "$TMP/piped"
+	"$PBM_PERF" inject --bpf-metadata=none -i "$TMP/piped" -o "$TMP/injected"
 	(($(wc -c <"$TMP/injected") < 400000)) || fail "--bpf-metadata=none keeps pieces of version 2"
-}
-
-test_a_feature_of_its_own_that_is_cut_off_does_no_harm()
-{
-	native_only "it reads files"
-	record_once
-	numbered "$TMP/header"
-	truncate -s -1 "$TMP/numbered"
-	"$PBM_PERF" script -i "$TMP/header" >"$TMP/want"
-	"$PBM_PERF" script -i "$TMP/numbered" >"$TMP/got" 2>"$TMP/messages" || :
-	same "perf script" "$TMP/want" "$TMP/got"
-	cat "$TMP/messages"
-	if "$PBM_PERF" report --header-only -i "$TMP/numbered" 2>/dev/null | grep '^# bpf_metadata '; then
-		fail "it has metadata"
-	fi
 }
 
 test_perf_check_knows_the_feature()
