@@ -716,6 +716,8 @@ zoom_in_and_out()
 	[[ $5 = 0 ]] || press Down
 	press Enter
 	await "one row, $1" only_row "$2" "$3"
+	# There is no row below it.
+	press Down
 	press m
 	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
 	press Escape
@@ -927,6 +929,20 @@ made_up()
 		echo 'file.write(sys.argv[1])'
 	} >"$TMP/made-up.py"
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+}
+
+# Whichever of them is the first one
+test_a_filter_shows_the_rows_above_what_it_finds()
+{
+	local part
+
+	made_up <<<''
+	for part in 'version="1.2.3"' 'version="2.0"'; do
+		report -q -H -s pid,bpf_metadata --bpf-metadata-filter "$part" -i "$TMP/made-up" >"$TMP/report"
+		grep -o 'version="[^"]*"' "$TMP/report" >"$TMP/got" || :
+		echo "$part" >"$TMP/want"
+		same "sets below the process" "$TMP/want" "$TMP/got"
+	done
 }
 
 # Without the other builds there is one program of the name, and it need not be the
