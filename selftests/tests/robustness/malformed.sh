@@ -1024,6 +1024,9 @@ test_json_has_no_aux_area_data()
 		file.first = file.record(70, file.u32(1, 0) + file.u64(1, 0, 0, 0, 0, 0, 0, 0, 0, 1) + bytes(64))
 	END
 	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
+	grep '"timestamp"' "$TMP/json" | wc -l >"$TMP/got"
+	perfdata types "$TMP/file" | grep -c -x 9 >"$TMP/want"
+	same "number of samples" "$TMP/want" "$TMP/got"
 }
 
 test_names_of_build_ids_have_any_length()
