@@ -700,13 +700,6 @@ both_rows()
 	terminal_shows "% +$1" && terminal_shows "% +$2"
 }
 
-# The row has a background of its own.
-cursor_is_on()
-{
-	tmux -S "$TMP/tmux" capture-pane -p -e |
-		grep -a -E -e $'^\e\\[[0-9;]*m\e\\[(4[0-7]|10[0-7])m' >"$TMP/cursor" && grep -q -E -e "$1" "$TMP/cursor"
-}
-
 # Into row $2 by the entry $4 of the menu, after as many others as $5, and out of it by ESC;
 # the other row is $3. $1 are options.
 zoom_in_and_out()
@@ -723,9 +716,6 @@ zoom_in_and_out()
 	[[ $5 = 0 ]] || press Down
 	press Enter
 	await "one row, $1" only_row "$2" "$3"
-	# There is no row below it.
-	press Down
-	await "the cursor, $1" cursor_is_on "% +$2"
 	press m
 	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
 	press Escape
@@ -937,20 +927,6 @@ made_up()
 		echo 'file.write(sys.argv[1])'
 	} >"$TMP/made-up.py"
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
-}
-
-# Whichever of them is the first one
-test_a_filter_shows_the_rows_above_what_it_finds()
-{
-	local part
-
-	made_up <<<''
-	for part in 'version="1.2.3"' 'version="2.0"'; do
-		report -q -H -s pid,bpf_metadata --bpf-metadata-filter "$part" -i "$TMP/made-up" |
-			grep '%' >"$TMP/got" || :
-		(($(wc -l <"$TMP/got") == 2 && $(grep -c -F -e "$part" "$TMP/got") == 1)) ||
-			fail "not the process and its set $part: $(cat "$TMP/got")"
-	done
 }
 
 # Without the other builds there is one program of the name, and it need not be the
