@@ -318,6 +318,9 @@ test_statistics_are_read_by_both()
 	counts "$PBM_UNPATCHED_PERF" "$TMP/ours"
 	"$PBM_UNPATCHED_PERF" stat record -o "$TMP/theirs" -e task-clock true
 	counts "$PBM_PERF" "$TMP/theirs"
+	# One CPU is a range that ends where it begins.
+	"$PBM_PERF" stat record -C 0 -o "$TMP/cpu0" -e task-clock true
+	counts "$PBM_PERF" "$TMP/cpu0"
 }
 
 test_files_of_peer_perf()
