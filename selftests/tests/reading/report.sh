@@ -1364,6 +1364,17 @@ test_top_shows_programs_and_sets()
 	stop_top
 }
 
+# Metadata of one program is no reason to know nothing of the programs after it.
+test_top_knows_the_program_after_one_with_metadata()
+{
+	hold simple busy_v1
+	spend 1 100000
+	start_top -s dso -e cpu-clock
+	trap 'release; stop_top' EXIT
+	await "the program in perf top" load_and_look "%  bpf_prog_[0-9a-f]{16}_busy"
+	stop_top
+}
+
 # It is gone when perf top comes to print it.
 test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
