@@ -585,7 +585,8 @@ move_by_columns()
 	while read -r key title row; do
 		press "$key"
 		await "$title after $key" screen_begins "$title" "$row"
-		cat "$TMP/screen" >>"$2"
+		# The last line can have a tip, which is another one each time.
+		sed '$d' "$TMP/screen" >>"$2"
 	done <<-'END'
 		Right Symbol \[k]
 		Right Shared bpf_prog_.*
