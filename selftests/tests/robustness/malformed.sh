@@ -1024,7 +1024,7 @@ test_json_has_no_aux_area_data()
 		file.first = file.record(70, file.u32(1, 0) + file.u64(1, 0, 0, 0, 0, 0, 0, 0, 0, 1) + bytes(64))
 	END
 	run data convert --force --to-json "$TMP/json" -i "$TMP/file"
-	grep '"timestamp"' "$TMP/json" | wc -l >"$TMP/got"
+	grep -c '"timestamp"' "$TMP/json" >"$TMP/got"
 	perfdata types "$TMP/file" | grep -c -x 9 >"$TMP/want"
 	same "number of samples" "$TMP/want" "$TMP/got"
 }
