@@ -27,10 +27,10 @@ PARTS = re.compile(
     r'(?P<value>= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
     r"|(?P<tag>(?<![0-9A-Za-z])[0-9a-f]{12,}(?![0-9A-Za-z]))"
-    r"|(?P<number>\d+(?:\.\d+)*)"
+    r"|(?P<number>\d+(?:[.,]\d+)*)"
     r"|(?P<left_out>\.\.\.)"
     r"|(?P<blanks>[ \t]+)")
-PATTERNS = {"date": r"[-0-9:T]+Z", "number": r"\d+(?:\.\d+)*", "left_out": ".*", "blanks": r"[ \t]+"}
+PATTERNS = {"date": r"[-0-9:T]+Z", "number": r"\d+(?:[.,]\d+)*", "left_out": ".*", "blanks": r"[ \t]+"}
 
 
 def die(text, following):

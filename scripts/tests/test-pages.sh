@@ -20,7 +20,7 @@ test_pages_that_are_right_pass()
 		A page::
 
 		  # cat > data <<'TEXT'
-		  captured 12 samples, 0.25 MB
+		  captured 2,012 samples, 0.25 MB
 		  key = "1.0", rounds=20
 		  tag 3ed1bb8ea9bf8dde 3ed1bb8ea9bf8dde
 		  first
