@@ -659,6 +659,14 @@ test_tui_scrolls_callchains()
 	await "the middle" shows_lines 4 '^[0-9]*_00[0-9_]*[^0-9_ ]$'
 }
 
+# perf misses a SIGWINCH that comes while it draws: ui__getch() waits for the next one.
+resized_terminal_shows()
+{
+	terminal_shows "$1" && return
+	kill -WINCH "$(tmux -S "$TMP/tmux" display-message -p '#{pane_pid}')"
+	return 1
+}
+
 test_tui_shows_the_same_place_when_it_is_resized()
 {
 	local begin columns
@@ -674,14 +682,14 @@ test_tui_shows_the_same_place_when_it_is_resized()
 	# The last character is of the scroll bar. On a wide screen there is room for all.
 	for columns in 80 300 380 200; do
 		resize_terminal "$columns"
-		await "$columns columns" terminal_shows "^$begin.{$((columns - 31))}[^0-9_ ]\$"
+		await "$columns columns" resized_terminal_shows "^$begin.{$((columns - 31))}[^0-9_ ]\$"
 	done
 
 	press Right
 	await "the next column" screen_begins Shared 'bpf_prog_.*'
 	for columns in 80 300 380 200; do
 		resize_terminal "$columns"
-		await "the next column, $columns columns" terminal_shows "^bpf_prog_.{$((columns - 10))}[^0-9_ ]\$"
+		await "the next column, $columns columns" resized_terminal_shows "^bpf_prog_.{$((columns - 10))}[^0-9_ ]\$"
 	done
 }
 
