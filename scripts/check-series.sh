@@ -28,7 +28,7 @@ BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SK
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
 # BUILDS_PACKAGES are for the last of them.
 BUILDS_PACKAGES=(libbpf-dev)
-# CORE is the part that has to be of use alone, if it needs no other part but fixes.
+# CORE is the part that has to pass upstream's test.
 CORE=core
 
 print_usage()
@@ -44,8 +44,7 @@ passes perf test bpf-metadata. Each patch of the pinned tag has to be in the ser
 in a line there that says why it is not needed.
 Checks each part that has a letter, submission/TAG/PART, on the parts that the letter
 names under "Applies on top of:": that it applies without fuzz, builds, and passes perf
-test bpf-metadata; and, if the part $CORE needs no other part but fixes, its use on the
-base alone, with upstream's test.
+test bpf-metadata; the part $CORE upstream's test, too.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
@@ -418,7 +417,7 @@ check_part_on()
 	[[ $BUILDS_BEGIN = yes ]] || return 0
 	check_build default BUILD_BPF_SKEL=1 || return 0
 	check_perf_test
-	[[ $PATCH != "$CORE" || ${CELLS[on]} != base ]] || check_upstream_test
+	[[ $PATCH != "$CORE" ]] || check_upstream_test
 }
 
 # check_part PART BELOW...
@@ -446,7 +445,6 @@ check_letter()
 		[[ " ${PARTS[*]} " = *" $part "* ]] || defect "$LETTERS_DIR/$1" "'Applies on top of: $part': no part of the series"
 	done
 	check_part "$1" "${below[@]}"
-	[[ $1 != "$CORE" || ${below[*]} != fixes ]] || check_part "$1"
 }
 
 # Other patches than in check_patches are applied: all trees are made anew.
