@@ -7,12 +7,11 @@
  * An input is a byte of flags, below, and then records, a block or BTF. The former
  * are put into a good file of four samples (perfgen.py wrote it, and PBM_FUZZ_TEMPLATES
  * is its directory): records between the second and the third, a block at the
- * end, which in a pipe is in two events. Only what comes with this series is fuzzed: each record gets the type of
+ * end, which in a pipe is in several events: each begins with BPFMETA2. Only what comes with this series is fuzzed: each record gets the type of
  * metadata, and a size that keeps the others where they are.
  *
- * Beside what the sanitizers find, it is a finding if a sample is lost, if
- * something that no terminal should see is printed, or if what was read can't be
- * written and read once more.
+ * Beside what the sanitizers find, it is a finding if a sample is lost, or if
+ * something that no terminal should see is printed.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -29,9 +28,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include "util/bpf-metadata.h"
-#include "util/bpf-metadata-read.h"
-#include "util/bpf-metadata-show.h"
-#include "util/bpf-metadata-write.h"
 #include "util/btf-value.h"
 #include "util/data.h"
 #include "util/debug.h"
@@ -46,6 +42,7 @@
 #include "util/strbuf.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
+#include "util/synthetic-events.h"
 #include "util/tool.h"
 #include "json-text.h"
 
@@ -58,6 +55,18 @@ enum input_flags {
 	INPUT_FLAGS	= 31,
 };
 
+/* v7.3 gives the tool to each callback, and the evsel to none. The Makefile says so. */
+#ifdef HAS_TOOL_ARG
+#define TOOL_ARG	const struct perf_tool *tool __maybe_unused,
+#define TOOL		tool,
+#define EVSEL_ARG
+#else
+#define TOOL_ARG
+#define TOOL
+#define EVSEL_ARG	struct evsel *evsel __maybe_unused,
+#endif
+
+#define MAGIC		"BPFMETA2"
 #define MAX_FILE	(128 * 1024)
 #define NR_SAMPLES	4
 #define NR_BEFORE	2	/* of them in front of the records */
@@ -66,6 +75,7 @@ struct file {
 	unsigned char	bytes[MAX_FILE];
 	size_t		size;
 	size_t		insert_at;	/* the third sample */
+	size_t		block_at;
 	bool		swapped;
 	bool		is_pipe;
 };
@@ -156,6 +166,13 @@ static void file__find_insert_at(struct file *file)
 	file->insert_at = at;
 }
 
+static size_t find_magic(const void *bytes, size_t size)
+{
+	const void *at = memmem(bytes, size, MAGIC, strlen(MAGIC));
+
+	return at ? (size_t)(at - bytes) : size;
+}
+
 static int file__read(struct file *file, const char *dir, int flags)
 {
 	char path[PATH_MAX];
@@ -173,8 +190,9 @@ static int file__read(struct file *file, const char *dir, int flags)
 	file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
 	fclose(fp);
 	file__find_insert_at(file);
-	if (file->insert_at >= file->size) {
-		fprintf(stderr, "fuzz: %s has not %d samples\n", path, NR_SAMPLES);
+	file->block_at = find_magic(file->bytes, file->size);
+	if (file->insert_at >= file->size || file->block_at == file->size) {
+		fprintf(stderr, "fuzz: %s has not %d samples and a block\n", path, NR_SAMPLES);
 		return -1;
 	}
 	return 0;
@@ -211,9 +229,7 @@ static void file__insert_records(struct file *file, const uint8_t *input, size_t
 static void file__set_block(struct file *file, const uint8_t *input, size_t size)
 {
 	size_t section = file__sections(file) + (file__nr_features(file) - 1) * 16;
-	unsigned char *old = memmem(file->bytes, file->size, BPF_METADATA_BLOCK_MAGIC,
-				    sizeof(BPF_METADATA_BLOCK_MAGIC));
-	size_t at = old ? (size_t)(old - file->bytes) : file->size;
+	size_t at = file->block_at;
 
 	file__add(file, section + 8, (s64)(at + size) - (s64)file->size);
 	memcpy(file->bytes + at, input, size);
@@ -239,22 +255,22 @@ static void file__add_piece(struct file *file, const void *event, const uint8_t 
 	memcpy(at + AT_EVENT_SIZE, &event_size, sizeof(event_size));
 }
 
-/* The last event of the pipe has the block. The first of two pieces is not padded. */
+/* The last events of the pipe have the block. */
 static void file__set_pieces(struct file *file, const uint8_t *input, size_t size)
 {
-	size_t first = min(size, size / 2 / sizeof(u64) * sizeof(u64) + sizeof(u32));
-	unsigned char *old = memmem(file->bytes, file->size, BPF_METADATA_BLOCK_MAGIC,
-				    sizeof(BPF_METADATA_BLOCK_MAGIC));
 	unsigned char event[PIECE_OFFSET];
+	size_t piece;
 
-	if (!old) {
-		fprintf(stderr, "fuzz: the pipe has no block\n");
-		exit(2);
-	}
-	memcpy(event, old - PIECE_OFFSET, PIECE_OFFSET);
-	file->size = old - PIECE_OFFSET - file->bytes;
-	file__add_piece(file, event, input, first);
-	file__add_piece(file, event, input + first, min(size - first, (size_t)MAX_PIECE));
+	file->size = file->block_at - PIECE_OFFSET;
+	memcpy(event, file->bytes + file->size, PIECE_OFFSET);
+	do {
+		/* All up to the next magic. */
+		piece = size ? 1 + find_magic(input + 1, size - 1) : 0;
+		piece = min(piece, (size_t)MAX_PIECE);
+		file__add_piece(file, event, input, piece);
+		input += piece;
+		size -= piece;
+	} while (size && file->size < MAX_FILE - MAX_PIECE - PIECE_OFFSET);
 }
 
 static int file__open(const struct file *file)
@@ -271,106 +287,65 @@ static int file__open(const struct file *file)
 
 /* --- what perf does with it ----------------------------------------------- */
 
+static void print_program(struct dso *dso)
+{
+	struct dso_bpf_prog *prog = dso__bpf_prog(dso);
+	const char *text = "";
+
+	if (dso__binary_type(dso) == DSO_BINARY_TYPE__BPF_PROG_INFO && prog->env)
+		text = bpf_metadata__shown(&prog->env->bpf_metadata, prog->id);
+	fprintf(run.out, "%s\n", text);
+}
+
 static int process_sample(const struct perf_tool *tool __maybe_unused, union perf_event *event,
-			  struct perf_sample *sample, struct evsel *evsel __maybe_unused,
-			  struct machine *machine)
+			  struct perf_sample *sample, EVSEL_ARG struct machine *machine)
 {
 	struct addr_location al;
-	char name[256];
 
 	run.nr_samples++;
 	addr_location__init(&al);
-	if (!machine__resolve(machine, &al, sample) && al.map) {
-		dso__bpf_prog_name(map__dso(al.map), name, sizeof(name));
-		fprintf(run.out, "%s %s\n", name, dso__bpf_metadata(map__dso(al.map)));
-	}
+	if (!machine__resolve(machine, &al, sample) && al.map)
+		print_program(map__dso(al.map));
 	addr_location__exit(&al);
 	(void)event;
 	return 0;
 }
 
-static int process_record(struct perf_session *session, union perf_event *event)
+static int process_record(TOOL_ARG struct perf_session *session, union perf_event *event)
 {
 	perf_event__fprintf_bpf_metadata(event, run.out);
-	perf_env__process_bpf_metadata(&session->header.env, &event->bpf_metadata);
+	bpf_metadata__add_record(&session->header.env.bpf_metadata, &event->bpf_metadata);
 	return 0;
 }
 
 /* As perf report does. */
-static int process_feature(struct perf_session *session, union perf_event *event)
+static int process_feature(TOOL_ARG struct perf_session *session, union perf_event *event)
 {
 	if (event->feat.feat_id >= HEADER_LAST_FEATURE)
 		return 0;
-	return perf_event__process_feature(session, event);
+	return perf_event__process_feature(TOOL session, event);
 }
 
-static int check_record(const struct perf_tool *tool __maybe_unused, union perf_event *event,
+static int ignore_event(const struct perf_tool *tool __maybe_unused,
+			union perf_event *event __maybe_unused,
 			struct perf_sample *sample __maybe_unused,
 			struct machine *machine __maybe_unused)
 {
-	const char *error = perf_event__check_bpf_metadata(event);
-
-	if (error)
-		finding("a record is written that can't be read: %s", error);
-	perf_event__fprintf_bpf_metadata(event, run.out);
 	return 0;
-}
-
-static char *print_table(struct bpf_metadata *md)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *fp = open_memstream(&text, &size);
-
-	bpf_metadata__fprintf(md, fp);
-	fclose(fp);
-	return text;
-}
-
-static void read_again(struct bpf_metadata *md, const struct strbuf *block)
-{
-	const char *error;
-	size_t missing;
-
-	/* Of this size, for AddressSanitizer. */
-	md->block = (struct strbuf){ .buf = malloc(block->len), .len = block->len, .alloc = block->len };
-	memcpy(md->block.buf, block->buf, block->len);
-	error = bpf_metadata__read_block(md, /*needs_swap=*/false, &missing);
-	if (error || missing)
-		finding("a block is written that can't be read: %s", error ?: "bytes are missing");
-}
-
-/* What was read can be written, and read again, and is the same. */
-static void write_and_read_again(struct bpf_metadata *md)
-{
-	struct bpf_metadata *again = bpf_metadata__new();
-	struct strbuf block = STRBUF_INIT;
-	char *want, *got;
-
-	if (bpf_metadata__write_block(md, &block))
-		finding("the table can't be written");
-	if (block.len)
-		read_again(again, &block);
-	strbuf_release(&block);
-	want = print_table(md);
-	got = print_table(again);
-	if (strcmp(want, got))
-		finding("what was\n%sis, written and read again,\n%s", want, got);
-	fputs(want, run.out);
-	free(want);
-	free(got);
-	bpf_metadata__delete(again);
 }
 
 static void use_table(struct perf_session *session)
 {
-	struct bpf_metadata *md = session->header.env.bpf_metadata;
+	struct bpf_metadata *md = &session->header.env.bpf_metadata;
+	struct bpf_metadata_prog *progs;
+	u32 nr;
 
-	perf_env__resolve_bpf_metadata(&session->header.env);
-	if (!md)
-		return;
-	write_and_read_again(md);
-	perf_event__synthesize_bpf_metadata(&run.tool, md, check_record, &session->machines.host);
+	progs = bpf_metadata__progs(md, &nr);
+	for (u32 i = 0; progs && i < nr; i++)
+		fprintf(run.out, "%u %s\n", progs[i].id, bpf_metadata__shown(md, progs[i].id));
+	free(progs);
+	if (perf_event__synthesize_bpf_metadata(&run.tool, session, ignore_event))
+		finding("the table can't be written");
 }
 
 /* UTF-8 without C0, DEL and C1, but for newline. */

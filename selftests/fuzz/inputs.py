@@ -30,8 +30,8 @@ def inputs(path):
     for flags in (0, PIPE, CUT):
         yield flags, records
     place, size = data.block_place()
-    for flags in (BLOCK, PIPE | BLOCK):
-        yield flags, data.bytes[place:place + size]
+    yield BLOCK, data.bytes[place:place + size]
+    yield PIPE | BLOCK, b"".join(data.bytes[at:at + size] for at, size in data.pieces())
     for btf in all_btf(data):
         yield BTF, struct.pack("=I", len(btf)) + btf + VALUE
 

@@ -12,8 +12,6 @@
  *   handmade_btf unbound     as loaders that bind no map: a program that refers to it,
  *                            one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/
- *   handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE
- *                            whether the kernel takes BTF for such a map: yes or no
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -318,45 +316,6 @@ static void load_unbound(void)
 	load_referring_program("no_map_btf", true, create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0));
 }
 
-static enum bpf_map_type map_type(const char *name)
-{
-	for (int type = 1; libbpf_bpf_map_type_str(type); type++) {
-		if (!strcmp(libbpf_bpf_map_type_str(type), name))
-			return type;
-	}
-	errno = EINVAL;
-	die(name);
-	return BPF_MAP_TYPE_UNSPEC;
-}
-
-/* Arrays have int keys, other maps any. */
-static int add_type_of_size(struct btf *btf, int size)
-{
-	int index = checked(btf__add_int(btf, "index", 4, 0), "int");
-	int byte = checked(btf__add_int(btf, "byte", 1, 0), "int");
-
-	return size == 4 ? index : checked(btf__add_array(btf, index, byte, size), "array");
-}
-
-static bool takes_types(const char *type, int key_size, int value_size)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	struct btf *btf = btf__new_empty();
-	int fd;
-
-	if (!btf)
-		die("btf__new_empty");
-	/* With sizes that the kernel takes, or nothing is said about the types. */
-	checked(bpf_map_create(map_type(type), "plain", key_size, value_size, 1, NULL), type);
-	opts.btf_key_type_id = add_type_of_size(btf, key_size);
-	opts.btf_value_type_id = add_type_of_size(btf, value_size);
-	checked(btf__load_into_kernel(btf), "BTF");
-	opts.btf_fd = btf__fd(btf);
-	fd = bpf_map_create(map_type(type), "typed", key_size, value_size, 1, &opts);
-	btf__free(btf);
-	return fd >= 0;
-}
-
 static void wait_for_end_of_input(void)
 {
 	char buf[64];
@@ -387,10 +346,6 @@ int main(int argc, char **argv)
 		print_want(&sec);
 		return 0;
 	}
-	if (argc == 5 && !strcmp(argv[1], "takes-types")) {
-		puts(takes_types(argv[2], atoi(argv[3]), atoi(argv[4])) ? "yes" : "no");
-		return 0;
-	}
 	for (size_t i = 0; argc == 2 && i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], modes[i].name))
 			continue;
@@ -400,7 +355,6 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|unbound, or: handmade_btf want types,\n"
-			"       or: handmade_btf takes-types TYPE KEY_SIZE VALUE_SIZE\n");
+	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|unbound, or: handmade_btf want types\n");
 	return 2;
 }

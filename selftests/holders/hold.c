@@ -7,8 +7,7 @@
  * end of its standard input and dies, by whatever signal, leaves nothing
  * loaded behind.
  *
- * For each program a line "ID NAME" is printed, then "ready". With -m it is the maps
- * that are created, held and printed, and no program is loaded. With -d each "######" in
+ * For each program a line "ID NAME" is printed, then "ready". With -d each "######" in
  * read-only data is the number of the load, so that no two loads have equal data.
  */
 #define _GNU_SOURCE
@@ -23,45 +22,16 @@
 
 static int print_id(int fd, const char *name)
 {
-	/* How bpf_prog_info and bpf_map_info begin. */
-	struct { __u32 type, id; } info = {};
+	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 	int err;
 
-	err = bpf_obj_get_info_by_fd(fd, &info, &len);
+	err = bpf_prog_get_info_by_fd(fd, &info, &len);
 	if (err) {
 		fprintf(stderr, "hold: %s: no info: %s\n", name, strerror(errno));
 		return err;
 	}
 	printf("%u %s\n", info.id, name);
-	return 0;
-}
-
-static int create_maps(struct bpf_object *obj)
-{
-	struct bpf_program *prog;
-	struct bpf_map *map;
-	int err;
-
-	bpf_object__for_each_program(prog, obj)
-		bpf_program__set_autoload(prog, false);
-	/* Of some maps the number of entries is only known when they are used; storage has none. */
-	bpf_object__for_each_map(map, obj) {
-		if (!bpf_map__max_entries(map) &&
-		    !strstr(libbpf_bpf_map_type_str(bpf_map__type(map)), "storage"))
-			bpf_map__set_max_entries(map, 1);
-	}
-	err = bpf_object__load(obj);
-	if (err) {
-		fprintf(stderr, "hold: cannot create the maps of %s: %s\n",
-			bpf_object__name(obj), strerror(-err));
-		return err;
-	}
-	bpf_object__for_each_map(map, obj) {
-		err = print_id(bpf_map__fd(map), bpf_map__name(map));
-		if (err)
-			return err;
-	}
 	return 0;
 }
 
@@ -83,7 +53,7 @@ static void number_rodata(const struct bpf_object *obj, int number)
 	}
 }
 
-static int load(const char *path, bool only_maps, int number)
+static int load(const char *path, int number)
 {
 	struct bpf_program *prog;
 	struct bpf_object *obj;
@@ -95,8 +65,6 @@ static int load(const char *path, bool only_maps, int number)
 		fprintf(stderr, "hold: cannot open %s: %s\n", path, strerror(errno));
 		return -1;
 	}
-	if (only_maps)
-		return create_maps(obj);
 	if (number)
 		number_rodata(obj, number);
 	err = bpf_object__load(obj);
@@ -122,17 +90,14 @@ static void wait_for_end_of_input(void)
 
 int main(int argc, char **argv)
 {
-	bool only_maps = false, distinct = false;
+	bool distinct = false;
 	int count = 1, number = 0;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "dmn:")) != -1) {
+	while ((opt = getopt(argc, argv, "dn:")) != -1) {
 		switch (opt) {
 		case 'd':
 			distinct = true;
-			break;
-		case 'm':
-			only_maps = true;
 			break;
 		case 'n':
 			count = atoi(optarg);
@@ -146,7 +111,7 @@ int main(int argc, char **argv)
 
 	for (int i = optind; i < argc; i++) {
 		for (int n = 0; n < count; n++) {
-			if (load(argv[i], only_maps, distinct ? ++number : 0))
+			if (load(argv[i], distinct ? ++number : 0))
 				return 1;
 		}
 	}
@@ -156,6 +121,6 @@ int main(int argc, char **argv)
 	return 0;
 
 usage:
-	fprintf(stderr, "usage: hold [-dm] [-n TIMES] OBJECT...\n");
+	fprintf(stderr, "usage: hold [-d] [-n TIMES] OBJECT...\n");
 	return 2;
 }

@@ -9,7 +9,8 @@ opinion that shares no code with perf.
   perfdata.py places FILE           print PLACE<TAB>PROG of each metadata record: "begin", before the
                                     first sample, "end" or "between"
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
-  perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex
+  perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex, with the
+                                    entries in their order as bytes
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
   perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
@@ -38,21 +39,18 @@ import sys
 
 SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
 HEADER_ATTR, TRACING_DATA, AUXTRACE, FEATURE, METADATA = 64, 66, 71, 80, 84
-KSYMBOL_BPF = 1
-KSYMBOL_UNREGISTER = 1
+KSYMBOL_BPF = KSYMBOL_UNREGISTER = 1
 PROG_LOAD, PROG_UNLOAD = 1, 2
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
-FIXED_SIZE = 8 + NAME_SIZE + 8
-ENTRY_SIZE = KEY_SIZE + VALUE_SIZE
+FIXED_SIZE, ENTRY_SIZE = 8 + NAME_SIZE + 8, KEY_SIZE + VALUE_SIZE
 SAMPLE_ID_ALL = 1 << 18
 USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
-FEATURE_WORDS = 4
-HEADER_BPF_PROG_INFO = 25
-BPIL_SIZE = 16
-PIECE_OFFSET, MAX_RECORD_SIZE = 20, 0xfff8
-BLOCK_MAGIC, BLOCK_VERSION, BLOCK_HEAD_SIZE = b"BPFMETA\0", 1, 16
+FEATURE_WORDS, HEADER_BPF_PROG_INFO, BPIL_SIZE = 4, 25, 16
+BLOCK_MAGIC, STRING_ALIGN = b"BPFMETA2", 64
+PIECE_OFFSET, PIECE_HEAD_SIZE = 20, 16
+INFO_ID_OFFSET, INFO_NAME_OFFSET, INFO_NAME_SIZE = 4, 64, 16
 MAX_BLOCK_LENGTH = 1 << 26
 NOT_BPF = "N/A"
 
@@ -199,49 +197,65 @@ class PerfData:
             raise Bad("there is a block in the header, and one in events")
         return [self.block_place()]
 
-    def block(self):
-        """The bytes of the block, or None"""
+    def check_place(self):
         events = list(self.block_events())
         for (at, size), (next_at, _) in zip(events, events[1:]):
-            if size != MAX_RECORD_SIZE:
-                raise Bad(f"offset {at:#x}: a piece that isn't the last is in an event of {size} bytes")
             if at + size != next_at:
                 raise Bad(f"offset {at + size:#x}: something is between two pieces")
         if events and self.is_pipe and sum(events[-1]) != self.end:
             raise Bad("the block is not in the last events of the pipe")
-        data = b"".join(self.bytes[at:at + size] for at, size in self.pieces())
-        if not data:
-            return None
-        if len(data) < BLOCK_HEAD_SIZE:
-            raise Bad(f"a block of {len(data)} bytes")
-        (length,) = struct.unpack_from("=I", data, 12)
-        size = BLOCK_HEAD_SIZE + length
-        if length > MAX_BLOCK_LENGTH or size > len(data):
-            raise Bad(f"the block has length {length}, but {len(data) - BLOCK_HEAD_SIZE} bytes follow")
-        padding = data[size:]
-        if padding and not events:
-            raise Bad(f"{len(padding)} bytes after the block")
-        if events and events[-1][1] % 8:
-            raise Bad(f"offset {events[-1][0]:#x}: an event of {events[-1][1]} bytes")
-        if len(padding) > 7 or padding.strip(b"\0"):
-            raise Bad(f"after the block is {padding!r}, and not just padding")
-        if events and len(padding) >= events[-1][1] - PIECE_OFFSET:
-            raise Bad(f"offset {events[-1][0]:#x}: the last event has nothing of the block")
-        return data[:size]
 
-    def block_place(self):
-        """(offset, size) of what follows the entries of BPF_PROG_INFO."""
+    def block(self):
+        """The bytes behind the magic, which a pipe has in several events"""
+        if self.block_place()[1]:
+            at, size = self.block_place()
+            magic, data = self.bytes[at:at + 8], self.bytes[at + 8:at + size]
+            if magic != BLOCK_MAGIC:
+                raise Bad(f"the block has magic {magic!r}")
+            return data
+        data, total, left = b"", None, 0
+        for at, size in self.pieces():
+            magic, length, left = struct.unpack_from("=8s2I", self.bytes, at)
+            begin = at + PIECE_HEAD_SIZE
+            if magic != BLOCK_MAGIC or not 0 < length <= at + size - begin or (PIECE_OFFSET + size) % 8:
+                raise Bad(f"offset {at:#x}: a piece with magic {magic!r}, and {length} bytes in {size}")
+            check_padding(self.bytes[begin + length:at + size])
+            data += self.bytes[begin:begin + length]
+            total = total or length + left
+            if total > MAX_BLOCK_LENGTH or len(data) + left != total:
+                raise Bad(f"offset {at:#x}: {left} bytes are left of the block, but {len(data)} of {total} were there")
+        if left:
+            raise Bad(f"the last {left} bytes of the block are missing")
+        return data
+
+    def infos(self):
+        """(offset, size) of each entry of BPF_PROG_INFO, and of what follows them."""
         _, at, size = self.features().get(HEADER_BPF_PROG_INFO, (0, 0, 0))
         if not size:
-            return 0, 0
+            return [(0, 0)]
         end = at + size
         (count,) = struct.unpack_from("=I", self.bytes, at)
         at += 4
+        found = []
         for _ in range(count):
-            at += BPIL_SIZE + sum(struct.unpack_from("=2I", self.bytes, at))
+            found.append((at, BPIL_SIZE + sum(struct.unpack_from("=2I", self.bytes, at))))
+            at += found[-1][1]
             if at > end:
                 raise Bad(f"offset {at:#x}: a bpf_prog_info passes the end of its section")
-        return at, end - at
+        return found + [(at, end - at)]
+
+    def block_place(self):
+        return self.infos()[-1]
+
+    def names(self):
+        """By id: that of the main function, else of bpf_prog_info"""
+        names = {}
+        for at, _ in self.infos()[:-1]:
+            (prog,) = struct.unpack_from("=I", self.bytes, at + BPIL_SIZE + INFO_ID_OFFSET)
+            at += BPIL_SIZE + INFO_NAME_OFFSET
+            names[prog] = c_string(self.bytes[at:at + INFO_NAME_SIZE])
+        names.update((program.id, program.name()) for program in self.programs().values() if program.name())
+        return names
 
 
 def c_string(data):
@@ -267,6 +281,11 @@ class Program:
     def functions(self):
         return self.loads[0] if self.loads else []
 
+    def name(self):
+        """Of bpf_prog_TAG_NAME; perf inject can append [KEY=VALUE]. Trampolines have other names."""
+        main = next((name for name in self.functions() if name.startswith("bpf_prog_")), "")
+        return "".join(main.split("_", 3)[3:]).split("[")[0]
+
 
 class Metadata:
     def __init__(self, data, at, size):
@@ -286,6 +305,11 @@ class Metadata:
 
     def entries(self):
         return [(c_string(key), c_string(value)) for key, value in self.pairs]
+
+
+def check_padding(padding):
+    if len(padding) > 7 or padding.strip(b"\0"):
+        raise Bad(f"after the block is {padding!r}, and not just padding")
 
 
 def check_field(what, field):
@@ -371,57 +395,68 @@ def strip(data, path):
 
 
 class Block:
-    """progs is [(id, set, name)], sets is [[(key, value)]]."""
+    """Texts with the ids of the programs that have them; sets is [[(key, value)]], progs is [(id, set, name)]."""
 
-    def __init__(self, data):
-        magic, version, _ = struct.unpack_from("=8s2I", data)
-        if (magic, version) != (BLOCK_MAGIC, BLOCK_VERSION):
-            raise Bad(f"the block has magic {magic!r} and version {version}")
-        self.data, self.at = data, BLOCK_HEAD_SIZE
-        self.sets = [self.set() for _ in range(self.number(4))]
-        self.progs = [(*self.take("2I"), self.string("name")) for _ in range(self.number(9))]
-        if self.at != len(data):
-            raise Bad(f"the block has {len(data) - self.at} bytes after its programs")
-        self.check()
+    def __init__(self, data, names):
+        self.data, self.at = data, 0
+        self.texts = {}                 # by id
+        if not data:
+            raise Bad("the block has no text")
+        while self.at < len(data):
+            self.add(self.text())
+        texts = list(dict.fromkeys(self.texts.values()))
+        self.sets = [self.lines(text) for text in texts]
+        self.progs = [(prog, texts.index(text), names.get(prog, "")) for prog, text in sorted(self.texts.items())]
 
-    def take(self, form):
-        fields = struct.unpack_from("=" + form, self.data, self.at)
-        self.at += struct.calcsize("=" + form)
-        return fields
+    def take(self, size):
+        self.at += size
+        if self.at > len(self.data):
+            raise Bad(f"offset {self.at - size:#x} of the block: {size} bytes pass its end")
+        return self.data[self.at - size:self.at]
 
-    def number(self, min_size):
-        (number,) = self.take("I")
-        if number * min_size > len(self.data) - self.at:
-            raise Bad(f"offset {self.at:#x} of the block: there is no room for {number} of them")
-        return number
+    def number(self):
+        return int.from_bytes(self.take(4), sys.byteorder)
 
-    def set(self):
-        return [(self.string("key"), self.string("value")) for _ in range(self.number(4))]
+    def text(self):
+        where = f"offset {self.at:#x} of the block: a text"
+        size = self.number()
+        text, nul, rest = self.take(size).partition(b"\0")
+        if not nul or size != (len(text) // STRING_ALIGN + 1) * STRING_ALIGN or rest.strip(b"\0"):
+            raise Bad(f"{where} is not padded with zeros to a multiple of {STRING_ALIGN}, but to {size}")
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Bad(f"{where} is no UTF-8: {text!r}") from error
+        if text.rpartition("\n")[2] or any(line.find("=") < 1 for line in text.split("\n")[:-1]):
+            raise Bad(f"{where} is not of lines with a key and a value: {text!r}")
+        if text in self.texts.values():
+            raise Bad(f"{where} is there twice: {text!r}")
+        keys = [key for key, _ in self.lines(text)]
+        if len(set(keys)) != len(keys):
+            raise Bad(f"{where} has a key twice: {text!r}")
+        return text
 
-    def string(self, what):
-        at, nul = self.at, self.data.find(b"\0", self.at)
-        if nul < 0:
-            raise Bad(f"offset {at:#x} of the block: a {what} does not end")
-        self.at = nul + 1
-        check_field(f"offset {at:#x} of the block: a {what}", self.data[at:self.at])
-        return self.data[at:nul].decode("utf-8")
+    def add(self, text):
+        """The programs are next."""
+        nr = self.number()
+        if not nr:
+            raise Bad(f"offset {self.at:#x} of the block: a text of no program")
+        for _ in range(nr):
+            prog = self.number()
+            if prog in self.texts:
+                raise Bad(f"offset {self.at - 4:#x} of the block: program {prog} is there twice")
+            self.texts[prog] = text
 
-    def check(self):
-        ids = [prog for prog, _, _ in self.progs]
-        if not ids:
-            raise Bad("the block has no program")
-        if ids != sorted(set(ids)):
-            raise Bad("the ids of the block are not in ascending order, each once")
-        if len(set(map(tuple, self.sets))) != len(self.sets):
-            raise Bad("the block has a set twice")
-        if {nr_set for _, nr_set, _ in self.progs} != set(range(len(self.sets))):
-            raise Bad("the sets of the block are not those of its programs")
+    def lines(self, text):
+        return [tuple(line.split("=", 1)) for line in text.split("\n")[:-1]]
 
 
 def read_block(data):
     """The block, or None"""
-    block = data.block()
-    return None if block is None else Block(block)
+    if not data.pieces():
+        return None
+    data.check_place()
+    return Block(data.block(), data.names())
 
 
 def block_progs(data):
@@ -544,7 +579,8 @@ def print_records(data):
 
 def print_raw_records(data):
     for record in data.metadata():
-        print(f"{c_string(record.name)}\t{data.bytes[record.at:record.at + record.size].hex()}")
+        raw = data.bytes[record.at:record.at + FIXED_SIZE] + b"".join(map(b"".join, sorted(record.pairs))) + record.tail
+        print(f"{c_string(record.name)}\t{raw.hex()}")
 
 
 def print_programs(data):

@@ -17,6 +17,7 @@ their metadata in records and in the block, which a pipe has in its last events.
 case has instead or besides stands between the samples, so that two come after it. A
 directory has the records a second time.
 """
+import itertools
 import os
 import struct
 import sys
@@ -28,7 +29,11 @@ HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
 LAST_FEATURE = 32
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
-PIECE_SIZE = 0xfff8 - 20                # of the block, in an event
+MAGIC, PIECE_HEAD_SIZE = b"BPFMETA2", 16
+MAX_CUT = 0xfff8 - 20 - PIECE_HEAD_SIZE  # bytes of the block in an event
+# Of its first events: they end within the length of the first text, the number of its
+# programs, and their ids, if it has 64 bytes.
+CUTS = (3, 66, 5)
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
 CONTEXT_KERNEL = (1 << 64) - 128
@@ -169,21 +174,17 @@ class File:
         data = self.u64(prog[3]) + self.u32(0x100, 0) + tag
         return self.u32(info_len, data_len) + self.u64(arrays) + info + data
 
-    def make_block(self, progs=((7, 0, 0), (9, 1, 1)), sets=(ALPHA[4], BETA[4]),
-                   names=(b"alpha", b"beta"), magic=b"BPFMETA\0", version=1, length=None,
-                   nr_sets=None, nr_progs=None, nr_entries=None, end=b""):
-        """
-        Programs are (id, set, index in names); nr_... is what the block says, nr_entries of
-        each set.
-        """
-        data = self.u32(len(sets) if nr_sets is None else nr_sets)
-        data += b"".join(self.u32(len(entries) if nr_entries is None else nr_entries) +
-                         b"".join(key + b"\0" + value + b"\0" for key, value in entries)
-                         for entries in sets)
-        data += self.u32(len(progs) if nr_progs is None else nr_progs)
-        data += b"".join(self.u32(prog, nr_set) + names[name] + b"\0"
-                         for prog, nr_set, name in progs) + end
-        return magic + self.u32(version, len(data) if length is None else length) + data
+    def make_block(self, sets=((ALPHA[4], [7]), (BETA[4], [9])), **options):
+        """Sets are ([(key, value)], ids of programs)."""
+        return self.make_texts([(text_of(entries), ids) for entries, ids in sets], **options)
+
+    def make_texts(self, texts, magic=MAGIC, length=None, nr_progs=None, end=b""):
+        """Texts are (text, ids of programs). Of the last one, length is what the block says, and nr_progs."""
+        data = b"".join(self.string(text) + self.u32(len(ids), *ids) for text, ids in texts[:-1])
+        text, ids = texts[-1]
+        last = self.string(text)
+        data += last[:4] if length is None else self.u32(length)
+        return magic + data + last[4:] + self.u32(len(ids) if nr_progs is None else nr_progs, *ids) + end
 
     def feature_bytes(self):
         features = {HOSTNAME: self.string(b"host"), ARCH: self.string(b"s390x" if self.big else b"x86_64")}
@@ -224,10 +225,18 @@ class File:
         data = self.u64(PROG_INFO) + self.u32(0) + data
         return self.record(HEADER_FEATURE, data + bytes(-len(data) % 8))
 
+    def pieces(self, block):
+        at, pieces = len(MAGIC), []
+        for cut in itertools.chain(CUTS, itertools.repeat(MAX_CUT)):
+            if at >= len(block):
+                return pieces
+            left = max(len(block) - at - cut, 0)
+            pieces.append(block[:len(MAGIC)] + self.u32(len(block) - at - left, left) + block[at:at + cut])
+            at += cut
+
     def block_events(self):
         """The last events of a pipe"""
-        return b"".join(self.piece(block[at:at + PIECE_SIZE]) for block in (self.block, self.second_block)
-                        for at in range(0, len(block), PIECE_SIZE))
+        return b"".join(map(self.piece, self.pieces(self.block) + self.pieces(self.second_block)))
 
     def write_file(self):
         ids = self.u64(*(number for number, _ in self.events))
@@ -266,6 +275,10 @@ class File:
             out.write(self.records())
 
 
+def text_of(entries):
+    return b"".join(key + b"=" + value + b"\n" for key, value in entries)
+
+
 def ksym_name(prog):
     return f"bpf_prog_{prog[1]}_{prog[2]}".encode()
 
@@ -287,32 +300,15 @@ def first(file):
     file.first = file.metadata(GAMMA)
 
 
-def block(**options):
-    def change(file):
-        file.block = file.make_block(**options)
-    return change
-
-
 def second_block(file):
     """It has other metadata for one program, and one more program."""
-    file.second_block = file.make_block(progs=[(9, 0, 0), (11, 1, 1)], sets=[[(b"version", b"3")], GAMMA[4]],
-                                        names=[b"beta", b"gamma"])
-
-
-def grown_block(nr_progs, nr_entries, text):
-    """Many programs with the same large set"""
-    return block(progs=[(i + 1, 0, 0) for i in range(nr_progs)], names=[b"a"],
-                 sets=[[(b"%d" % i, text * b"x") for i in range(nr_entries)]])
-
-
-def long_names(name):
-    """One is a byte longer: wherever they are cut, one of them has a character there."""
-    return block(names=[name, b"x" + name])
+    file.second_block = file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
 
 
 def long_value(value):
     """One set has it after 20 bytes, the other after 9."""
-    return block(sets=[[(b"answer", b"42"), (b"version", value)], [(b"version", value)]])
+    sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
+    return texts(*((text_of(entries), ids) for entries, ids in sets))
 
 
 def section(size):
@@ -321,6 +317,44 @@ def section(size):
         if size > 1 << 32:
             file.block = file.make_block(length=0xffffffff)
     return change
+
+
+def texts(*texts, **options):
+    def change(file):
+        file.block = file.make_texts(texts, **options)
+    return change
+
+
+ALPHA_TEXT, BETA_TEXT = text_of(ALPHA[4]), text_of(BETA[4])
+GOOD_TEXT = ALPHA_TEXT, [7]
+
+
+def last_text(text=BETA_TEXT, ids=(9,), **options):
+    return texts(GOOD_TEXT, (text, ids), **options)
+
+
+def last_string(data):
+    """Another text, of program 11, that is not padded"""
+    def change(file):
+        file.block += file.u32(len(data)) + data + file.u32(1, 11)
+    return change
+
+
+def events(change):
+    """change(file, pieces) returns what the events of a pipe have in place of the pieces of its block."""
+    def change_file(file):
+        file.block_events = lambda: b"".join(map(file.piece, change(file, file.pieces(file.block))))
+    return change_file
+
+
+def event_says(number, size=0, left=0):
+    """Of the event with this number: what is added"""
+    def change(file, pieces):
+        data = pieces[number][PIECE_HEAD_SIZE:]
+        behind = sum(len(piece) - PIECE_HEAD_SIZE for piece in pieces[number:][1:])
+        pieces[number] = MAGIC + file.u32(len(data) + size, behind + left) + data
+        return pieces
+    return events(change)
 
 
 def info(**options):
@@ -391,37 +425,51 @@ CASES = {
     "record-value-controls": metadata(entries=[(b"odd", b'"' + ESCAPES + b'"')]),
     "record-first": first,
     # the block
-    "block-magic": block(magic=b"BPFMETA1"),
-    "block-version": block(version=2),
-    "block-length-of-nothing": block(length=0),
-    "block-length-short": block(length=64),
-    "block-length-rest": block(end=bytes(8)),
-    "block-length-long": block(length=1 << 20),
-    "block-length-limit": block(length=1 << 26),
-    "block-length-over-limit": block(length=(1 << 26) + 1),
-    "block-length-huge": section(1 << 40),
-    "block-section-short": section(500),
-    "block-sets-huge": block(nr_sets=0xffffffff),
-    "block-entries-huge": block(nr_entries=0x55555556),
-    "block-programs-huge": block(nr_progs=0x15555556),
-    "block-programs-more": block(nr_progs=3),
-    "block-set-unknown": block(progs=[(7, 0, 0), (9, 2, 0)]),
-    "block-name-long": block(names=[b"alpha", 512 * b"x"]),
-    "block-ids-order": block(progs=[(9, 1, 1), (7, 0, 0)]),
-    "block-ids-twice": block(progs=[(7, 0, 0), (7, 1, 1)]),
-    "block-key-empty": block(sets=[ALPHA[4], [(b"", b"1")]]),
-    "block-key-twice": block(sets=[ALPHA[4], [(b"version", b"1"), (b"version", b"2")]]),
-    "block-no-nul": block(progs=[(7, 0, 0)], nr_progs=2, end=8 * b"a"),
-    "block-too-much-text": grown_block(1 << 10, 1 << 10, 1 << 9),
-    "block-of-no-programs": block(progs=[], sets=[], names=[]),
-    "block-set-empty": block(sets=[ALPHA[4], []]),
-    "block-second": second_block,
-    "block-controls": block(names=[b"alph\x07", b"beta"],
-                            sets=[[(b"v\x9b\xc2\x9b\x1b\x7f\n", b'"\x1b[1m"'), (b"answer", b"42")],
-                                  BETA[4]]),
-    "block-name-cut": long_names(10 * b"\a" + 240 * "é".encode()),
-    "block-set-cut": long_value(b'"' + 2100 * "é".encode() + b'"'),
-    "block-overlaps-section": overlap,
+    "text-magic": last_text(magic=b"BPFMETA3"),
+    "text-length-of-nothing": last_text(length=0),
+    "text-length-short": last_text(length=8),
+    "text-length-long": last_text(length=128),
+    "text-length-huge": section(1 << 40),
+    "text-section-short": section(600),
+    "text-programs-more": last_text(nr_progs=2),
+    "text-programs-huge": last_text(nr_progs=0xffffffff),
+    "text-rest": last_text(end=bytes(8)),
+    "text-no-newline": last_text(BETA_TEXT[:-1]),
+    "text-no-value": last_text(b"version\n" + BETA_TEXT),
+    "text-line-empty": last_text(BETA_TEXT + b"\n"),
+    "text-key-empty": last_text(b"=1\n"),
+    "text-too-much": texts((b"k=" + 30000 * b"v" + b"\n", range(1, 2300))),
+    "text-of-no-programs": texts(GOOD_TEXT, (BETA_TEXT, [])),
+    "text-nothing": texts((b"", [])),
+    "text-empty": texts(GOOD_TEXT, (b"", [9])),
+    "text-unaligned": last_string(b"k=v\n\0\0\0\0"),
+    "text-second": second_block,
+    "text-twice": texts(GOOD_TEXT, (BETA_TEXT, [9]), (BETA_TEXT, [11])),
+    "text-ids-order": texts((BETA_TEXT, [11, 9]), GOOD_TEXT),
+    "text-ids-twice": texts(GOOD_TEXT, (BETA_TEXT, [9, 9]), (b"more=1\nversion=3\n", [9])),
+    "text-key-twice": last_text(b"version=1\nversion=2\n"),
+    "text-equals": last_text(b"version=1=2\n"),
+    "text-controls": last_text(b"v\x9b\xc2\x9b\x1b\x7f=\"\x1b[1m\"\n"),
+    "text-set-cut": long_value(b'"' + 4200 * "é".encode() + b'"'),
+    "text-overlaps-section": overlap,
+    # its events in a pipe: four events
+    "events-first-missing": events(lambda _, pieces: pieces[1:]),
+    "events-second-missing": events(lambda _, pieces: pieces[:1] + pieces[2:]),
+    "events-last-missing": events(lambda _, pieces: pieces[:-1]),
+    "events-order": events(lambda _, pieces: [pieces[0], pieces[2], pieces[1], pieces[3]]),
+    "events-twice": events(lambda _, pieces: pieces[:2] + pieces[1:]),
+    "events-second-magic": events(lambda _, pieces: [pieces[0], b"BPFMETA3" + pieces[1][8:], *pieces[2:]]),
+    "events-short": events(lambda _, pieces: [pieces[0], pieces[1][:12], *pieces[2:]]),
+    "events-size-less": event_says(1, size=-1),
+    "events-size-more": event_says(1, size=64),
+    "events-size-rest": event_says(1, size=8, left=-8),
+    "events-size-wraps": event_says(1, size=0xffffff00, left=0x100),
+    "events-left-less": event_says(1, left=-1),
+    "events-left-more": event_says(1, left=1),
+    "events-left-at-end": event_says(-1, left=8),
+    "events-left-nothing": event_says(1, left=-83),
+    "events-left-limit": event_says(0, left=(1 << 26) - 200),
+    "events-left-huge": events(lambda file, pieces: [pieces[0][:12] + file.u32(0xffffffff) + pieces[0][16:]] + pieces[1:]),
     # what stands in front of the block
     "info-in-the-data": in_data,
     "info-count-huge": nr_infos(0xffffffff),
@@ -443,10 +491,6 @@ CASES = {
 }
 
 
-def list_cases():
-    print(*CASES, sep="\n")
-
-
 def write(case, path, *options):
     file = File("--big" in options, "--pipe" in options)
     CASES[case](file)
@@ -462,11 +506,11 @@ def marks(path):
         data = file.read()
     size = FIXED_SIZE + KEY_SIZE + VALUE_SIZE + 16
     record = data.rindex(struct.pack("<IHH", METADATA, 0, size))
-    print(record, record + size, data.rindex(b"BPFMETA\0"), len(data))
+    print(record, record + size, data.rindex(MAGIC), len(data))
 
 
 OPTIONS = ("--big", "--pipe", "--dir")
-COMMANDS = {"list": (list_cases, 0), "write": (write, 2), "marks": (marks, 1)}
+COMMANDS = {"list": (lambda: print(*CASES, sep="\n"), 0), "write": (write, 2), "marks": (marks, 1)}
 
 
 def main(args):

@@ -19,6 +19,7 @@
 #	show FILE		perf script --show-bpf-events, into FILE.script
 #	start_recording FILE OPTION...	perf record in the background until stop_recording;
 #				returns when it records
+#	deny_bpf COMMAND ERRNO	make $TMP/denied-perf: perf for which this command of bpf() fails
 #	control COMMAND		of --control, and wait for its acknowledgement
 #	stop_recording		fail if perf record fails or says anything unusual
 #	churn OPTION...		load and unload programs, add them to $TMP/list
@@ -89,6 +90,11 @@ check_churn()
 perfdata()
 {
 	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
+}
+
+perfgen()
+{
+	python3 "$SELFTESTS/lib/perfgen.py" "$@"
 }
 
 # perf report ends with a tip that is drawn by lot.
@@ -193,6 +199,12 @@ record()
 show()
 {
 	"$PBM_PERF" script --show-bpf-events -i "$1" >"$1.script"
+}
+
+deny_bpf()
+{
+	printf '#!/bin/sh\nexec "%s" %s "%s" "$@"\n' "$OUTPUT/deny_bpf" "$*" "$PBM_PERF" >"$TMP/denied-perf"
+	chmod +x "$TMP/denied-perf"
 }
 
 await()

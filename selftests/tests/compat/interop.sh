@@ -234,6 +234,7 @@ test_peer_perf_reads_a_pipe()
 	cell "$(version_of "$PBM_PEER_PERF")" "ours, pipe" "script" "all samples, metadata"
 }
 
+# But for the order of the entries: ours is that of the keys, the peer's that of the variables.
 test_records_have_the_bytes_of_the_peers()
 {
 	local file

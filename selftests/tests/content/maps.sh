@@ -113,4 +113,30 @@ test_program_and_map_without_btf_have_no_record()
 	shows_no_record "$(symbol_of 0)"
 }
 
+# That it has none is something else.
+test_program_whose_map_cannot_be_opened_is_unknown()
+{
+	# BPF_MAP_GET_FD_BY_ID, EMFILE
+	deny_bpf 14 24
+	hold -o busy_v1
+	spend 0 $((100000 / SCALE))
+	PBM_PERF=$TMP/denied-perf record "$TMP/data" -F 999
+	want_unknown
+	release
+	PBM_PERF=$TMP/denied-perf start_recording "$TMP/data" -a -F 999
+	hold -o busy_v1
+	spend 0 $((100000 / SCALE))
+	"${WORKLOAD[@]}"
+	stop_recording
+	want_unknown
+}
+
+want_unknown()
+{
+	show "$TMP/data"
+	shows_no_record "bpf_prog_[0-9a-f]+_$(own busy)"
+	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
+	grep -E -e "% +${HELD_IDS[0]} $(own busy) +\(unknown\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
+}
+
 run_tests

@@ -167,16 +167,14 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 0 55000000	# another type
 }
 
-# A file with the feature BPF_PROG_INFO: no entry, and a block of two programs that
-# share a set, and one without; then the bytes $3 at offset $2 of the block.
-make_block()
+# A file with the feature BPF_PROG_INFO: no entry, and the block that standard input makes;
+# then the bytes $3 at offset $2 of the block.
+write_block()
 {
-	python3 - "$@" <<-'END'
+	python3 - "$@" <<-END
 		import struct, sys
-		data = struct.pack("=2I", 2, 2) + b"k\0001\0l\0002\0" + struct.pack("=2I", 0, 3)
-		for prog, nr_set, name in (5, 0, b"name"), (7, 0, b"name"), (8, 1, b"left"):
-		    data += struct.pack("=2I", prog, nr_set) + name + b"\0"
-		block = bytearray(b"BPFMETA\0" + struct.pack("=2I", 1, len(data)) + data)
+		$(cat)
+		block = bytearray(block)
 		at = int(sys.argv[2])
 		changed = bytes.fromhex(sys.argv[3])
 		block[at:at + len(changed)] = changed
@@ -188,6 +186,16 @@ make_block()
 	END
 }
 
+# Two programs that share a text, and one without metadata
+make_block()
+{
+	write_block "$@" <<-'END'
+		block = b"BPFMETA2"
+		for text, *ids in (b"k=1\nl=2\n", 5, 7), (b"", 8):
+		    block += struct.pack("=I64s", 64, text) + struct.pack(f"={1 + len(ids)}I", len(ids), *ids)
+	END
+}
+
 block_bytes()
 {
 	make_block "$TMP/file" "$@"
@@ -196,46 +204,49 @@ block_bytes()
 
 test_reader_finds_each_broken_field_of_the_block()
 {
+	local whole
+
 	native_only "it tests the tests' own tools"
-	printf '%d\tname\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
+	printf '%d\t\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
 	block_bytes 0 "" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
+	whole=$(tail -c 164 "$TMP/file" | od -An -v -tx1 | tr -d ' \n')
 	perfdata without "$TMP/file" >"$TMP/got"
-	printf '8\tleft\n' >"$TMP/want"
+	printf '8\t\n' >"$TMP/want"
 	same "programs without metadata" "$TMP/want" "$TMP/got"
-	must_fail block_bytes 0 41			# magic
-	must_fail block_bytes 8 02			# version
-	must_fail block_bytes 12 3e			# length, less and more
-	must_fail block_bytes 12 40
-	must_fail block_bytes 16 01			# sets
-	must_fail block_bytes 16 00000001
-	must_fail block_bytes 20 01			# entries
-	must_fail block_bytes 20 00000001
-	must_fail block_bytes 36 02			# programs
-	must_fail block_bytes 36 00000001
-	must_fail block_bytes 53 05			# ids that are equal, and not ascending
-	must_fail block_bytes 53 04
-	must_fail block_bytes 70 02			# a set that is not there
-	must_fail block_bytes 70 00			# a set without a program
-	must_fail block_bytes 24 00			# an empty key
-	must_fail block_bytes 26 ff			# no UTF-8
-	must_fail block_bytes 78 78			# a string that does not end
-	must_fail block_bytes 79 00			# a byte after the block
-	block_bytes 0 "" >"$TMP/got"
-	must_fail block_bytes 79 "$(tail -c 79 "$TMP/file" | od -An -v -tx1 | tr -d ' \n')"	# a second block
+	must_fail block_bytes 7 33			# magic
+	must_fail block_bytes 8 3f			# length, less and more
+	must_fail block_bytes 8 80
+	must_fail block_bytes 8 00000001
+	must_fail block_bytes 12 3d			# an empty key
+	must_fail block_bytes 13 6b			# no value
+	must_fail block_bytes 14 ff			# no UTF-8
+	must_fail block_bytes 19 6b			# a line that does not end
+	must_fail block_bytes 20 0a			# a line that is empty
+	must_fail block_bytes 14 0a
+	must_fail block_bytes 16 6b			# a key that is there twice
+	must_fail block_bytes 21 01			# padding
+	must_fail block_bytes 75 01
+	must_fail block_bytes 76 00			# programs
+	must_fail block_bytes 76 03
+	must_fail block_bytes 76 00000001
+	must_fail block_bytes 84 05			# an id that is there twice
+	must_fail block_bytes 160 05
+	must_fail block_bytes 92 6b3d310a6c3d320a	# a text that is there twice
+	must_fail block_bytes 164 00			# a byte after the block
+	must_fail block_bytes 164 "$whole"		# a second block
 }
 
-# read_pieces EXPRESSION [VALUE]: of a pipe with a block of 3 pieces. The expression is that of its
-# events, of "pieces", their bytes, and "file"; VALUE is the length of a long value.
+# read_pieces EXPRESSION [VALUE]: of a pipe with a block of 6 pieces. The expression is that of
+# its events, of "pieces", their bytes, and "file"; VALUE is the length of a long value.
 read_pieces()
 {
 	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/file" "$@" <<-'END'
 		import sys, perfgen
 		file = perfgen.File(pipe=True)
 		value = b'"' + int((sys.argv[3:] or ["150000"])[0]) * b"x" + b'"'
-		file.block = file.make_block(sets=[[(b"version", value)], perfgen.BETA[4]])
-		pieces = [file.block[at:at + perfgen.PIECE_SIZE]
-		          for at in range(0, len(file.block), perfgen.PIECE_SIZE)]
+		file.block = file.make_block([([(b"version", value)], [7]), (perfgen.BETA[4], [9])])
+		pieces = file.pieces(file.block)
 		events = b"".join(eval(sys.argv[2], {"file": file, "piece": file.piece, "pieces": pieces}))
 		file.block_events = lambda: events
 		file.write(sys.argv[1])
@@ -245,31 +256,34 @@ read_pieces()
 
 test_reader_finds_each_broken_piece_of_a_pipe()
 {
-	local value
+	local case value
 
 	native_only "it tests the tests' own tools"
 	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
-	# With each number of bytes to pad it, and where it fills three events
-	for value in {150000..150007} $((3 * (0xfff8 - 20) - 84)); do
+	# With each number of bytes to pad it
+	for value in {150000..150007}; do
 		read_pieces 'map(piece, pieces)' "$value" >"$TMP/got"
 		same "block in pieces" "$TMP/want" "$TMP/got"
 	done
-	must_fail read_pieces 'map(piece, pieces[:2])'			# the last, first or second is missing
+	must_fail read_pieces 'map(piece, pieces[:-1])'			# the last, first or second is missing
 	must_fail read_pieces 'map(piece, pieces[1:])'
-	must_fail read_pieces 'map(piece, pieces[::2])'
-	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], pieces[2]])'
-	# One that isn't full, and one that is empty
-	must_fail read_pieces 'map(piece, [pieces[0][:-8], pieces[0][-8:] + pieces[1][:-8], pieces[1][-8:] + pieces[2]])'
+	must_fail read_pieces 'map(piece, [pieces[0], *pieces[2:]])'
+	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], *pieces[2:]])'
+	# An empty one, something between or after them, and a second block
 	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]'
-	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]' $((3 * (0xfff8 - 20) - 84))
-	# Something between or after them, and a second block
 	must_fail read_pieces '[piece(pieces[0]), file.sample(16), *map(piece, pieces[1:])]'
 	must_fail read_pieces '[*map(piece, pieces), file.sample(16)]'
 	must_fail read_pieces '2 * [*map(piece, pieces)]'
-	must_fail read_pieces '[*map(piece, pieces), piece(file.make_block())]'
+	must_fail read_pieces '[*map(piece, pieces), *map(piece, file.pieces(file.make_block()))]'
 	# More zeros than it takes, and padding that is not zero
-	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + bytes(8))]'
-	must_fail read_pieces '[*map(piece, pieces[:2]), piece(pieces[2] + b"x")]' 150001
+	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + bytes(8))]'
+	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + b"x")]' 150001
+	must_fail read_pieces '[piece(b"BPFMETA2" + file.u32(0, 0))]'
+	must_fail read_pieces '[piece(b"BPFMETA2" + file.u32(0, 152)), *map(piece, file.pieces(file.make_block()))]'
+	for case in $(perfgen list | grep '^events-'); do
+		perfgen write "$case" "$TMP/file" --pipe >"$TMP/offset"
+		must_fail perfdata block "$TMP/file"
+	done
 }
 
 test_reader_strips_only_the_records()

@@ -259,8 +259,8 @@ test_hostile_text_stays_inside_its_string()
 		convert "$TMP/hostile"
 		entries_of "$TMP/hostile" | grep "^${HELD_IDS[0]}"$'\tsimple\t' >"$TMP/got"
 		cat "$TMP/got"
-		cut -f 3 "$TMP/got" >"$TMP/keys"
-		printf '%s\n' version answer >"$TMP/want"
+		cut -f 3 "$TMP/got" | sort >"$TMP/keys"
+		printf '%s\n' answer version >"$TMP/want"
 		same "keys beside '$text'" "$TMP/want" "$TMP/keys"
 	done
 }

@@ -6,6 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+
 NATIVE_ONLY="it rewrites files"
 BUSY=$(own busy)
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
@@ -75,18 +76,13 @@ new_names()
 	END
 }
 
-# want_names NEW KEYS [FILE]: in KSYMBOLs and records
+# want_names NEW KEYS [FILE]: in KSYMBOLs. There are no records, which would have other names.
 want_names()
 {
 	new_names "$2" "${3:-$TMP/ids}" >"$TMP/want"
 	functions_of "$1" >"$TMP/got"
 	same "names in $1" "$TMP/want" "$TMP/got"
-	if [[ $1 != *block-only* ]]; then
-		# Functions of a name and set have one record.
-		cut -f 2 "$TMP/want" | sort -u >"$TMP/want-records"
-		perfdata records "$1" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want-records" >"$TMP/got-records"
-		same "names of records in $1" "$TMP/want-records" "$TMP/got-records"
-	fi
+	want_no_records "$1"
 }
 
 # What perf $1 sees of file $2, with names without what was added, and no names of user space:
@@ -114,14 +110,10 @@ test_functions_have_the_values()
 	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
 }
 
-test_entries_stay()
+test_the_block_stays()
 {
 	record_once
 	names "$TMP/both" "$TMP/named" version
-	perfdata check "$TMP/named"
-	perfdata all-entries "$TMP/both" | sort >"$TMP/want"
-	perfdata all-entries "$TMP/named" | sed -E 's/^(bpf_prog_[^[\t]*)(\[[^]\t]*\])+/\1/' | sort >"$TMP/got"
-	same "entries of records" "$TMP/want" "$TMP/got"
 	perfdata block "$TMP/both" >"$TMP/want"
 	perfdata block "$TMP/named" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
@@ -174,22 +166,9 @@ test_records_are_enough()
 	record_once
 	# They don't tell which of the two programs of one name has which set.
 	sed 1,2d "$TMP/ids" >"$TMP/decided"
-	names "$TMP/records-only" "$TMP/named" version
+	names "$TMP/records-only" "$TMP/named" version 2>"$TMP/err"
 	want_names "$TMP/named" version "$TMP/decided"
-	perfdata all-entries "$TMP/records-only" | grep "_$BUSY" >"$TMP/want"
-	perfdata all-entries "$TMP/named" | grep "_$BUSY" >"$TMP/got"
-	same "records of programs that are undecided" "$TMP/want" "$TMP/got"
-}
-
-test_records_of_functions_that_the_file_lacks_stay()
-{
-	generate <<-'END'
-		file.odd = file.metadata(perfgen.ALPHA, name=b"bpf_prog_0123456789abcdef_gone")
-	END
-	names "$TMP/file" "$TMP/named" version
-	perfdata all-entries "$TMP/file" | grep _gone >"$TMP/want"
-	perfdata all-entries "$TMP/named" | grep _gone >"$TMP/got"
-	same "records of a function that was never loaded" "$TMP/want" "$TMP/got"
+	grep 'lost the metadata of .* BPF functions' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
 }
 
 test_the_block_is_enough()
@@ -214,13 +193,6 @@ test_modes_combine()
 	functions_of "$TMP/block-only-named" | grep "_$(own simple)\[version=" || fail "no values without metadata"
 	[[ -z $(perfdata block "$TMP/block-only-named") ]] || fail "there is a block"
 	want_no_records "$TMP/block-only-named"
-}
-
-test_mode_all_makes_records_with_the_names()
-{
-	record_once
-	names "$TMP/block-only" "$TMP/named" version --bpf-metadata=all
-	want_names "$TMP/named" version
 }
 
 # As after "read" in a script
@@ -283,8 +255,7 @@ test_a_long_value_is_cut_between_characters()
 
 	for before in '' x xx; do
 		generate <<-END
-			file.block = file.make_block(progs=[(7, 0, 0)], names=[b"alpha"],
-			                             sets=[[(b"version", b'"$before' + 200 * b'%' + b'"')]])
+			file.block = file.make_block([([(b"version", b'"$before' + 200 * b'%' + b'"')], [7])])
 			file.with_records = False
 		END
 		names "$TMP/file" "$TMP/named" version
@@ -305,9 +276,9 @@ test_a_second_run_replaces_the_first()
 	names "$TMP/first" "$TMP/second" version
 	want_names "$TMP/second" version
 	names "$TMP/both" "$TMP/once" version
-	perfdata all-entries "$TMP/once" >"$TMP/want"
-	perfdata all-entries "$TMP/second" >"$TMP/got"
-	same "entries of records" "$TMP/want" "$TMP/got"
+	functions_of "$TMP/once" >"$TMP/want"
+	functions_of "$TMP/second" >"$TMP/got"
+	same "names of functions" "$TMP/want" "$TMP/got"
 	names "$TMP/second" "$TMP/third" owner
 	want_names "$TMP/third" owner
 }
@@ -453,27 +424,6 @@ test_hotspot_shows_them()
 	done
 	grep -a -q "_$BUSY\[owner=tests\]" "$TMP/block-only-named.b2qt" || fail "no named program"
 	same "messages of hotspot-perfparser" "$TMP/block-only.out" "$TMP/block-only-named.out"
-}
-
-# Of two programs of one name, one has a set, and the other one is known to have none.
-test_records_have_the_names_of_functions()
-{
-	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/made-up" <<-'END'
-		import sys, perfgen
-		file = perfgen.File()
-		perfgen.BETA = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
-		file.block = file.make_block(sets=(perfgen.ALPHA[4], []), names=(b"alpha", b"alpha"))
-		file.with_records = False
-		file.odd = file.metadata(perfgen.ALPHA)
-		file.write(sys.argv[1])
-	END
-	"$PBM_PERF" inject --bpf-metadata-names=version -i "$TMP/made-up" -o "$TMP/named"
-	perfdata ksymbols "$TMP/named" >"$TMP/got"
-	printf '%s\n' 'bpf_prog_0011223344556677_alpha'{'[version=1.2.3]',} >"$TMP/want"
-	same "functions" "$TMP/want" "$TMP/got"
-	perfdata records "$TMP/named" | cut -f 1 >"$TMP/got"
-	sed -i 1q "$TMP/want"
-	same "records" "$TMP/want" "$TMP/got"
 }
 
 run_tests

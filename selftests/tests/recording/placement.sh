@@ -207,4 +207,26 @@ test_records_come_last_with_tail_synthesize()
 	want_places end "$TMP/tail" "$(symbol_of 0)"
 }
 
+# In a mount namespace, in which /tmp is empty and read-only; the files are in the directory that
+# is left there.
+without_tmp()
+{
+	(cd "$TMP" && PERF_CONFIG=perfconfig unshare -m sh -c 'mount -t tmpfs -o ro none /tmp && exec "$@"' sh "$@")
+}
+
+test_nothing_is_written_to_tmp()
+{
+	local file
+
+	[[ $(realpath "$PBM_PERF") != /tmp/* ]] || skip "perf is in /tmp"
+	hold simple
+	without_tmp "$PBM_PERF" record -N -q -e cpu-clock -o data -- true
+	without_tmp "$PBM_PERF" record -N -q -e cpu-clock -o - -- true >"$TMP/pipe"
+	without_tmp "$PBM_PERF" inject -i data -o - >"$TMP/injected"
+	for file in data pipe injected; do
+		perfdata block "$TMP/$file" >"$TMP/block"
+		grep -q "^${HELD_IDS[0]}"$'\t' "$TMP/block" || fail "$file has no metadata in its header"
+	done
+}
+
 run_tests

@@ -7,11 +7,6 @@
 
 NATIVE_ONLY="it reads files that are made up"
 
-perfgen()
-{
-	python3 "$SELFTESTS/lib/perfgen.py" "$@"
-}
-
 # The same twice: as this machine writes it, and as one of the other byte order
 write_both()
 {
@@ -21,6 +16,9 @@ write_both()
 	perfgen write good "$TMP/own" ${own:+"$own"} "$@"
 	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
 }
+
+# Of program 7 in a file of the other byte order: the name is in the bpf_prog_info.
+LINE='# bpf_metadata 7: answer=42, version="1.2.3"'
 
 NOT_YET='interpreting bpf_prog_info from systems with endianness is not yet supported'
 
@@ -36,6 +34,8 @@ compare()
 			fail "perf $* -i $file: $(cat "$TMP/$file.err")"
 		grep -v -E -e "$differs" "$TMP/$file.all" >"$TMP/$file.out" || :
 		drop_tips "$TMP/$file.out"
+		# The names are in the bpf_prog_infos, and in the events that a pipe has before.
+		sed -i 's/^\(# bpf_metadata [0-9]*\) [a-z]*:/\1:/' "$TMP/$file.out"
 	done
 	[[ -s $TMP/own.out ]] || fail "perf $* prints nothing"
 	same "perf $*" "$TMP/own.out" "$TMP/other.out"
@@ -82,8 +82,9 @@ test_the_block_is_swapped()
 {
 	write_both
 	compare '^# (captured|arch|bpf_prog_info)' report --header-only
-	grep -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/other.out"
-	grep -x -F -e '# bpf_metadata 9 beta: version="2.0"' "$TMP/other.out"
+	grep -x -F -e "$LINE" "$TMP/other.out"
+	grep -x -F -e '# bpf_metadata 9: version="2.0"' "$TMP/other.out"
+	grep -x -F -e "${LINE/7/7 alpha}" "$TMP/own.all"
 }
 
 test_a_pipe_is_swapped()
@@ -158,7 +159,7 @@ test_the_block_alone_is_swapped()
 	inject_both --bpf-metadata=header
 	[[ $(perfdata types "$TMP/other" | grep -c -x 84) = 0 ]] || fail "records are left"
 	"$PBM_PERF" report --header-only -i "$TMP/other" >"$TMP/out"
-	grep -x -F -e '# bpf_metadata 7 alpha: version="1.2.3", answer=42' "$TMP/out"
+	grep -x -F -e "$LINE" "$TMP/out"
 }
 
 test_json_is_the_same()

@@ -41,17 +41,7 @@ test_odd_types_are_shown_and_large_ones_left_out()
 	same "entries" "$TMP/want" "$TMP/got"
 	left_out "left out variable f_long: Argument list too long"
 	left_out "left out variable g_work: Argument list too long"
-	left_out "left out the variables after it, a limit is passed"
-}
-
-test_more_keys_than_a_map_may_have()
-{
-	hold keys_1025
-	record_verbose -o "$TMP/data"
-	entries_of "$TMP/data" >"$TMP/got"
-	awk 'BEGIN { for (i = 0; i < 1024; i++) print "key_" i "\t" i * 7 }' >"$TMP/want"
-	same "entries" "$TMP/want" "$TMP/got"
-	left_out "left out variable key_1024: No space left on device"
+	left_out "left out variable h_last: Argument list too long"
 }
 
 test_a_section_of_17_mib()
@@ -146,10 +136,11 @@ test_names_that_are_not_utf8_are_escaped()
 	hold_as 'ver\xffion'
 	record "$TMP/data"
 	entries_of "$TMP/data" >"$TMP/got"
-	printf '%s\t%s\n' 'ver\xffion' '"1.2.3"' answer 42 >"$TMP/want"
+	sort -o "$TMP/got" "$TMP/got"
+	printf '%s\t%s\n' answer 42 'ver\xffion' '"1.2.3"' >"$TMP/want"
 	same "entries" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" report --header-only -i "$TMP/data" >"$TMP/header"
-	grep -q -F -e 'simple: ver\xffion="1.2.3", answer=42' "$TMP/header" || fail "the header has $(grep bpf_metadata "$TMP/header")"
+	grep -q -E -e 'simple: answer=42, ver.xffion="1\.2\.3"$' "$TMP/header" || fail "the header has $(grep bpf_metadata "$TMP/header")"
 	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/data"
 	python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$TMP/json"
 }
