@@ -164,6 +164,7 @@ write_seeds()
 	mkdir -p -- "$dir"
 	for case in $(python3 "$SELFTESTS_DIR/lib/perfgen.py" list); do
 		perfgen write "$case" "$dir/$case"
+		perfgen write "$case" "$dir/$case.pipe" --pipe
 	done
 	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$dir"/* 2>/dev/null
 	((${#OPT_ADD[@]} == 0)) || python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "${OPT_ADD[@]}"
