@@ -38,15 +38,18 @@ make_root()
 		mmdebstrap --quiet --variant=essential --include="$packages,man-db,python3,bash-completion" '' "$ROOT" -
 }
 
-# What it mounts goes with it.
+# What it mounts goes with it. perf enters the mount namespaces of others and comes back to
+# the root of its own: out of a chroot.
 # shellcheck disable=SC2016 # the variables are of the shell within
 in_root()
 {
 	unshare --mount --propagation private bash -c '
-		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --rbind /sys "$1/sys" || exit 99
+		mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
+			mount --rbind /sys "$1/sys" || exit 99
 		mountpoint -q "$1/sys/fs/bpf" || mount -t bpf bpf "$1/sys/fs/bpf" || exit 99
+		pivot_root "$1" "$1/mnt" || exit 99
 		exec env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			chroot "$1" bash -c "$2"' in_root "$ROOT" "cd /tmp && $1"
+			bash -c "$2"' in_root "$ROOT" "cd /tmp && $1"
 }
 
 in_root_alone()
