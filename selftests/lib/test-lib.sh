@@ -70,6 +70,8 @@ KTAP_HELPERS=${OUTPUT-OUTPUT is not set}/ktap_helpers.sh
 export PAGER=cat
 BPFTOOL=${PBM_BPFTOOL:-bpftool}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
+# Seconds that await() waits
+DEADLINE=$((30 * SCALE * (1 + 3 * ${PBM_SANITIZED:-0})))
 NATIVE_ONLY=
 # Some milliseconds, and some hundred samples, on every machine
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
@@ -210,7 +212,7 @@ deny_bpf()
 
 await()
 {
-	local what=$1 end=$((SECONDS + 30 * SCALE))
+	local what=$1 end=$((SECONDS + DEADLINE))
 
 	shift
 	until "$@"; do

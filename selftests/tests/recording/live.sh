@@ -511,12 +511,12 @@ start_slow_recording()
 	await "strace" is_traced "$thread"
 }
 
-# A program each 50 ms, for longer than await() waits, and 100 ms for each call that
+# A program each 50 ms, for longer than await() waits, and 60 ms for each call that
 # perf asks about it with.
 test_end_while_programs_load_faster_than_they_are_read()
 {
-	start_slow_recording delay_enter=100000
-	start_churn -n $((800 * SCALE)) -t $((40000 * SCALE)) -l 0
+	start_slow_recording delay_enter=60000
+	start_churn -n $((27 * DEADLINE)) -t $((1350 * DEADLINE)) -l 0
 	await "slow reads" slow_reads 3
 	interrupt_recording
 	kill "$HOLDER_PID" || fail "churn has ended"

@@ -726,7 +726,8 @@ test_malformed_events_of_a_pipe_are_ignored()
 cost_of_header()
 {
 	run report --header --stdio -s bpf_metadata -i "$1"
-	python3 - "$PBM_PERF" report --header --stdio -s bpf_metadata -i "$1" <<-'END'
+	# AddressSanitizer keeps memory that is freed, 256 MiB of it.
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:quarantine_size_mb=1 python3 - "$PBM_PERF" report --header --stdio -s bpf_metadata -i "$1" <<-'END'
 		import resource, subprocess, sys
 		subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
 		               stderr=subprocess.DEVNULL)
@@ -744,7 +745,7 @@ check_cost()
 	echo "$CASE: $memory KiB, $time ms; a good file: $MEMORY KiB, $TIME ms"
 	((memory < MEMORY + ${2:-65536})) || fail "$CASE: $memory KiB of memory"
 	# AddressSanitizer slows down allocations most.
-	((time < (3 * TIME + 1000 * SCALE) * (1 + 2 * ${PBM_SANITIZED:-0}))) || fail "$CASE: $time ms"
+	((time < (3 * TIME + 2000 * SCALE) * (1 + 2 * ${PBM_SANITIZED:-0}))) || fail "$CASE: $time ms"
 }
 
 cost_of_a_good_file()
