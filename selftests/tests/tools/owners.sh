@@ -1,0 +1,631 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What tools/bpf-owners/bpf-owners tells about programs of known owners. bpftool is the oracle
+# for ids and names, dpkg-query for packages, readelf for build IDs.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+OWNERS=$SELFTESTS/../tools/bpf-owners/bpf-owners
+INHERIT=${OUTPUT-}/inherit
+CAT=$(readlink -f "$(type -P cat)")
+SHELL_EXE=$(readlink -f "$(type -P sh)")
+ID_64=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+# What runs it: in another namespace, as another user, with another PATH
+RUN=()
+
+# Directories of a test: programs, a /proc of our own, and where a BPF file system is mounted
+start_test()
+{
+	export BIN=$TMP/bin PROC=$TMP/proc BPFFS=$TMP/bpffs CGROUP=
+
+	rm -rf "$BIN" "$PROC" "$BPFFS"
+	mkdir "$BIN" "$PROC" "$BPFFS"
+}
+
+# owners OPTION...: what it prints about the held programs, as JSON of the agreed form. Some
+# machines have a process that not even root may read.
+owners()
+{
+	"${RUN[@]}" "$OWNERS" --json "$@" "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" ||
+		fail "bpf-owners: status $?: $(cat "$TMP/owners.err")"
+	if grep -v -x -E 'bpf-owners: processes whose descriptors cannot be read: [0-9]+' "$TMP/owners.err"; then
+		fail "bpf-owners says that"
+	fi
+	python3 -S - "$TMP/owners" <<-'END'
+		import json, re, sys
+		raw = open(sys.argv[1], "rb").read()
+		assert re.fullmatch(rb"[ -~\n]*", raw), "not only printable ASCII"
+		for program in json.loads(raw):
+		    assert list(program) == ["id", "name", "metadata"], program
+		    assert type(program["id"]) is int and type(program["name"]) is str, program
+		    for key, value in program["metadata"].items():
+		        assert re.fullmatch("[A-Za-z0-9_]{1,63}", key), key
+		        assert type(value) is str and value and value.isprintable(), value
+	END
+}
+
+# value ID KEY: as owners has printed it, or nothing
+value()
+{
+	python3 -S -c 'if True:
+		import json, sys
+		programs = {program["id"]: program["metadata"] for program in json.load(open(sys.argv[1]))}
+		print(programs[int(sys.argv[2])].get(sys.argv[3], ""))' "$TMP/owners" "$@"
+}
+
+# want ID KEY VALUE; an empty one: there is no such key
+want()
+{
+	local got
+
+	got=$(value "$1" "$2")
+	[[ $got = "$3" ]] || fail "$2 of program $1 is '$got', not '$3'; all: $(cat "$TMP/owners")"
+}
+
+# becomes ID KEY VALUE
+becomes()
+{
+	owners
+	[[ $(value "$1" "$2") = "$3" ]]
+}
+
+# Of an executable with its path in the package
+want_package()
+{
+	local package
+
+	command -v dpkg-query >/dev/null || skip "no dpkg-query here, whose packages this test knows"
+	package=$(dpkg-query -S "$2" 2>/dev/null || dpkg-query -S "${2#/usr}")
+	package=${package%%:*}
+	want "$1" package "$package $(dpkg-query -W -f '${Version}' "$package")"
+}
+
+# Of an ELF file
+build_id()
+{
+	command -v readelf >/dev/null || skip "no readelf here"
+	readelf -n "$1" | sed -n 's/^ *Build ID: //p'
+}
+
+# The processes that the holder has started, a line each, and their own
+descendants()
+{
+	local child
+
+	for child in $(pgrep -P "$1" || :); do
+		echo "$child"
+		descendants "$child"
+	done
+}
+
+# The holders, in place of the holder, which only waits for them
+child_pids()
+{
+	descendants "$HOLDER_PID" | sort -n | paste -s -d , | sed 's/,/, /g'
+}
+
+# In a mount namespace with a file system of its own, both of which go with the holder
+hold_with_bpffs()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command unshare --mount sh -c '
+		trap "[ -z \"\$CGROUP\" ] || rmdir \"\$CGROUP\"" EXIT
+		mount -t bpf bpf "$BPFFS" || exit
+		'"$1" sh "${@:2}"
+	RUN=(nsenter --mount --target "$HOLDER_PID")
+}
+
+# The same with CGROUP, a cgroup that goes with it
+hold_in_cgroup()
+{
+	local mount
+
+	mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	[[ -n $mount ]] || skip "no cgroup2 file system is mounted"
+	CGROUP=$mount/pbm-$$-$1
+	mkdir "$CGROUP"
+	"$INHERIT" -l "$CGROUP" true >/dev/null || {
+		rmdir "$CGROUP"
+		skip "this kernel attaches no programs to cgroups (CONFIG_CGROUP_BPF)"
+	}
+	export CGROUP
+	hold_with_bpffs "${@:2}"
+}
+
+# make_process PID ID CGROUPS [LINK]: in a /proc of our own
+make_process()
+{
+	local dir=$PROC/$1
+
+	mkdir -p "$dir/fd" "$dir/fdinfo"
+	ln -sfn "${4:-anon_inode:bpf-prog}" "$dir/fd/5"
+	ln -sfn /dev/null "$dir/fd/6"
+	printf 'pos:\t0\nflags:\t02000002\nprog_tag:\t0123456789abcdef\nprog_id:\t%s\n' "$2" >"$dir/fdinfo/5"
+	printf '%b' "$3" >"$dir/cgroup"
+	printf 'made-up\n' >"$dir/comm"
+	ln -sfn "$CAT" "$dir/exe"
+}
+
+# More programs that are nobody's are no matter.
+test_ids_names_and_holders()
+{
+	local index
+
+	hold simple none
+	owners
+	"$BPFTOOL" -j prog show >"$TMP/bpftool"
+	python3 -S - "$TMP/owners" "$TMP/bpftool" "${HELD_IDS[@]}" <<-'END'
+		import json, sys
+		ours, oracle = ({program["id"]: program for program in json.load(open(name))} for name in sys.argv[1:3])
+		assert sorted(ours) == sorted(map(int, sys.argv[3:])), ours
+		for number, program in ours.items():
+		    assert program["name"] == oracle[number]["name"], (program, oracle[number])
+		    pids = [str(holder["pid"]) for holder in oracle[number].get("pids", ())]
+		    assert not pids or program["metadata"]["pid"] == ", ".join(pids), (program, pids)
+	END
+	for index in 0 1; do
+		want "${HELD_IDS[$index]}" pid "$HOLDER_PID"
+		want "${HELD_IDS[$index]}" comm hold
+		want "${HELD_IDS[$index]}" exe "$OUTPUT/hold"
+		want "${HELD_IDS[$index]}" package ""
+		want "${HELD_IDS[$index]}" build_id "$(build_id "$OUTPUT/hold")"
+	done
+}
+
+test_no_btf_and_an_executable_of_the_distribution()
+{
+	hold_command "$INHERIT" cat
+	owners
+	want "${HELD_IDS[0]}" pid "$(child_pids)"
+	want "${HELD_IDS[0]}" exe "$CAT"
+	want "${HELD_IDS[0]}" build_id "$(build_id "$CAT")"
+	want_package "${HELD_IDS[0]}" "$CAT"
+}
+
+# dpkg takes it for a pattern.
+test_an_executable_whose_name_is_a_pattern()
+{
+	[[ -x /usr/bin/[ ]] || skip "no /usr/bin/["
+	hold_command "$INHERIT" cat
+	make_process 1 "${HELD_IDS[0]}" '0::/\n'
+	ln -sfn '/usr/bin/[' "$PROC/1/exe"
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" exe '/usr/bin/['
+	want_package "${HELD_IDS[0]}" "$CAT"
+}
+
+test_light_skeleton()
+{
+	local skeletons=("$OUTPUT"/light_skeleton_*) skeleton
+
+	skeleton=${skeletons[0]}
+	hold_command "$skeleton"
+	owners
+	want "${HELD_IDS[0]}" exe "$skeleton"
+	want "${HELD_IDS[1]}" exe "$skeleton"
+}
+
+# Go writes no GNU build ID, unless it is told to or new.
+test_go()
+{
+	local objects=("$OUTPUT"/loaded_*.bpf.o)
+
+	[[ -x $OUTPUT/cilium ]] || skip "no Go or no cilium/ebpf when the tests were built"
+	hold_command "$OUTPUT/cilium" "${objects[0]}"
+	owners
+	want "${HELD_IDS[0]}" exe "$OUTPUT/cilium"
+	want "${HELD_IDS[0]}" pid "$HOLDER_PID"
+	want "${HELD_IDS[0]}" build_id "$(build_id "$OUTPUT/cilium")"
+}
+
+# Ids of programs that the process has
+ids_in_fdinfo()
+{
+	sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -u
+}
+
+has_programs()
+{
+	kill -0 "$1" || fail "bpftrace has ended: $(cat "$TMP/bpftrace")"
+	[[ -n $(ids_in_fdinfo "$1") ]]
+}
+
+test_bpftrace()
+{
+	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command sh -c 'bpftrace -e "interval:s:3600 { exit() }" >"$1" 2>&1 & echo ready; cat; kill $!; wait' sh "$TMP/bpftrace"
+	pid=$(pgrep -P "$HOLDER_PID" bpftrace)
+	await "bpftrace's program" has_programs "$pid"
+	mapfile -t HELD_IDS < <(ids_in_fdinfo "$pid")
+	owners
+	want "${HELD_IDS[0]}" comm bpftrace
+	want "${HELD_IDS[0]}" pid "$pid"
+	want_package "${HELD_IDS[0]}" "$(readlink -f "$(type -P bpftrace)")"
+}
+
+# The loader and a process that has got its descriptors
+test_several_holders_are_listed()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command "$INHERIT" sh -c 'cat <&3 & cat; wait' 3<&0
+	await "both executables" becomes "${HELD_IDS[0]}" exe "$CAT, $SHELL_EXE"
+	await "all three" becomes "${HELD_IDS[0]}" pid "$(child_pids)"
+	want "${HELD_IDS[0]}" comm "cat, sh"
+}
+
+test_process_ids_are_in_the_order_of_numbers()
+{
+	local pid
+
+	hold_command "$INHERIT" cat
+	for pid in 100 9 20; do
+		make_process "$pid" "${HELD_IDS[0]}" "0::/system.slice/unit-$pid.service\n"
+	done
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" pid "9, 20, 100"
+	want "${HELD_IDS[0]}" unit "unit-100.service, unit-20.service, unit-9.service"
+	want "${HELD_IDS[0]}" exe "$CAT"
+}
+
+test_pinned_and_held_by_nobody()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_with_bpffs '
+		"$1" prog load "$2" "$BPFFS/it'\''s" && mkdir "$BPFFS/dir" &&
+			"$1" prog pin pinned "$BPFFS/it'\''s" "$BPFFS/dir/b" || exit
+		"$1" prog show pinned "$BPFFS/dir/b" | sed -n "s/^\\([0-9]*\\): .*/\\1 simple/p"
+		echo ready
+		exec cat' "$BPFTOOL" "$OUTPUT/simple.bpf.o"
+	owners
+	want "${HELD_IDS[0]}" pinned "$BPFFS/dir/b, $BPFFS/it's"
+	want "${HELD_IDS[0]}" pid ""
+	want "${HELD_IDS[0]}" exe ""
+}
+
+# The name is not that of a friend.
+test_attached_to_a_cgroup_and_held_by_nobody()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_in_cgroup $'it\'s "\e[2J\xff\\' '
+		"$1" prog load "$2" "$BPFFS/pin" type cgroup/skb &&
+			"$1" cgroup attach "$CGROUP" egress pinned "$BPFFS/pin" || exit
+		"$1" prog show pinned "$BPFFS/pin" | sed -n "s/^\\([0-9]*\\): .*/\\1 simple/p"
+		rm "$BPFFS/pin"
+		echo ready
+		cat' "$BPFTOOL" "$OUTPUT/simple.bpf.o"
+	owners
+	want "${HELD_IDS[0]}" cgroup "${CGROUP%%$'\e'*}\\x1b[2J\\xff\\"
+	want "${HELD_IDS[0]}" pid ""
+	want "${HELD_IDS[0]}" pinned ""
+}
+
+# Neither has a descriptor of the program.
+test_a_link_that_is_held_and_one_that_is_pinned()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_in_cgroup link '
+		"$1" -l "$CGROUP" cat' "$INHERIT"
+	owners
+	want "${HELD_IDS[0]}" exe "$CAT"
+	want "${HELD_IDS[0]}" cgroup "$CGROUP"
+	want "${HELD_IDS[0]}" pinned ""
+	link=$("$BPFTOOL" link show | sed -n "s/^\([0-9]*\): cgroup  prog ${HELD_IDS[0]} *$/\1/p")
+	"${RUN[@]}" "$BPFTOOL" link pin id "$link" "$BPFFS/link"
+	owners
+	want "${HELD_IDS[0]}" pinned "$BPFFS/link"
+}
+
+# In the namespace its own directory has taken the place of the package's.
+hold_another_cat()
+{
+	cp "$CAT" "$BIN/${CAT##*/}"
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command unshare --mount sh -c 'mount --bind "$1" "${2%/*}" && exec "$3" "$2"' sh "$BIN" "$CAT" "$INHERIT"
+	dpkg-query -S "$CAT" || dpkg-query -S "${CAT#/usr}" ||
+		skip "no package owns $CAT, so none can be named by mistake"
+}
+
+test_another_file_at_the_path_of_a_package()
+{
+	hold_another_cat
+	owners
+	want "${HELD_IDS[0]}" exe "$CAT"
+	want "${HELD_IDS[0]}" package ""
+	want "${HELD_IDS[0]}" build_id "$(build_id "$CAT")"
+}
+
+test_a_replaced_executable()
+{
+	hold_another_cat
+	cp "$SHELL_EXE" "$TMP/new"
+	mv "$TMP/new" "$BIN/${CAT##*/}"
+	owners
+	want "${HELD_IDS[0]}" exe "$CAT (deleted)"
+	want "${HELD_IDS[0]}" package ""
+	want "${HELD_IDS[0]}" build_id "$(build_id "$CAT")"
+}
+
+# All lines are cgroups, as /proc/PID/cgroup has them, unit and container.
+test_units_and_containers()
+{
+	local cases index cgroups unit container
+
+	mapfile -t cases <<-END
+		0::/system.slice/ssh.service|ssh.service|
+		0::/system.slice/ssh.service/a/b|ssh.service|
+		0::/init.scope||
+		0::/||
+		0::/a.service.d/b||
+		0::/user.slice/user-0.slice/user@0.service/init.scope|user@0.service|
+		0::/user.slice/user-0.slice/session-3.scope|session-3.scope|
+		0::/system.slice/docker-$ID_64.scope|docker-$ID_64.scope|$ID_64
+		0::/docker/$ID_64||$ID_64
+		0::/docker/$ID_64/system.slice/in.service|in.service|$ID_64
+		0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-$ID_64.scope|cri-containerd-$ID_64.scope|$ID_64
+		0::/kubepods/besteffort/pod1/$ID_64||$ID_64
+		0::/machine.slice/libpod-$ID_64.scope/container|libpod-$ID_64.scope|$ID_64
+		0::/machine.slice/libpod-conmon-$ID_64.scope|libpod-conmon-$ID_64.scope|
+		0::/kubepods.slice/crio-$ID_64.scope|crio-$ID_64.scope|$ID_64
+		0::/docker/${ID_64%?}||
+		5:cpu:/x.service\n1:name=systemd:/system.slice/old.service\n0::/|old.service|
+		1:name=systemd:/docker/$ID_64\n0::/system.slice/containerd.service||$ID_64
+		1:name=systemd:/\n0::/system.slice/new.service|new.service|
+		0::/../../system.slice/outside.service|outside.service|
+		0::/system.slice/a:b\\\\x2dc.service|a:b\\x2dc.service|
+	END
+	hold_command "$INHERIT" -n "${#cases[@]}" cat
+	for index in "${!cases[@]}"; do
+		make_process $((100 + index)) "${HELD_IDS[$index]}" "${cases[$index]%%|*}\n"
+	done
+	owners --proc "$PROC"
+	for index in "${!cases[@]}"; do
+		IFS='|' read -r cgroups unit container <<<"${cases[$index]}"
+		echo "$cgroups"
+		want "${HELD_IDS[$index]}" unit "$unit"
+		want "${HELD_IDS[$index]}" container "$container"
+	done
+}
+
+# Programs that log how they are called, in place of both
+log_package_managers()
+{
+	printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>"%s"\nexec "%s" "$@"\n' "$TMP/dpkg-query" \
+		"$(type -P dpkg-query || echo false)" >"$BIN/dpkg-query"
+	printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>"%s"\necho "by-rpm 1.0-2"\n' "$TMP/rpm" >"$BIN/rpm"
+	chmod +x "$BIN/"*
+	: >"$TMP/dpkg-query"
+	: >"$TMP/rpm"
+	RUN=(env "PATH=$BIN:$PATH")
+}
+
+test_packages_are_asked_for_once_and_not_for_containers()
+{
+	command -v dpkg-query >/dev/null || skip "no dpkg-query here"
+	log_package_managers
+	hold_command "$INHERIT" -n 3 -p 3 cat
+	owners
+	[[ $(grep -c -e '^-S' "$TMP/dpkg-query") = 1 ]] || fail "not one query, but $(cat "$TMP/dpkg-query")"
+	make_process 7 "${HELD_IDS[0]}" "0::/docker/$ID_64\n"
+	: >"$TMP/dpkg-query"
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" exe "$CAT"
+	want "${HELD_IDS[0]}" package ""
+	[[ ! -s $TMP/dpkg-query && ! -s $TMP/rpm ]] || fail "queries of a container: $(cat "$TMP/dpkg-query" "$TMP/rpm")"
+}
+
+test_rpm_is_asked_for_what_dpkg_does_not_know()
+{
+	log_package_managers
+	hold_command "$INHERIT" cat
+	make_process 7 "${HELD_IDS[0]}" '0::/\n'
+	ln -sfn "$OUTPUT/hold" "$PROC/7/exe"
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" package "by-rpm 1.0-2"
+	[[ $(cat "$TMP/rpm") = "-qf --qf %{NAME} %{VERSION}-%{RELEASE}"$'\n'" $OUTPUT/hold" ]] || fail "rpm $(cat "$TMP/rpm")"
+}
+
+# check_hostile NAME ESCAPED
+check_hostile()
+(
+	trap release EXIT
+	cp "$CAT" "$TMP/$1"
+	hold_command "$INHERIT" "$TMP/$1"
+	owners
+	want "${HELD_IDS[0]}" exe "$TMP/$2"
+	want "${HELD_IDS[0]}" comm "$2"
+	want "${HELD_IDS[0]}" package ""
+	"$OWNERS" "${HELD_IDS[0]}" >"$TMP/table" 2>/dev/null
+	if LC_ALL=C.UTF-8 grep -a -v -x -P '[\x20-\x7e]*' "$TMP/table"; then
+		fail "in the table of $2"
+	fi
+)
+
+test_hostile_names()
+{
+	check_hostile $'new\nline' 'new\x0aline'
+	check_hostile $'esc\e[2J' 'esc\x1b[2J'
+	check_hostile $'bad\xff\xc3' 'bad\xff\xc3'
+	check_hostile $'c1\xc2\x9b2J' 'c1\u009b2J'
+	check_hostile $'bidi\xe2\x80\xae' 'bidi\u202e'
+	check_hostile 'quo"te\n' 'quo"te\n'
+}
+
+# Untrue ELF headers and notes: it goes on, and knows no build ID or some bytes.
+test_broken_executables()
+{
+	hold_command "$INHERIT" -n 120 cat
+	python3 -S - "$CAT" "$TMP/exe" <<-'END'
+		import os, random, struct, sys
+		source = open(sys.argv[1], "rb").read()[:20000]
+		random.seed(1)
+		os.mkdir(sys.argv[2])
+		for number in range(120):
+		    data = bytearray(source)
+		    if number < 20:
+		        data = data[:number * 7]
+		    for _ in range(1 + number % 4):
+		        at = random.choice([4, 5, 32, 42, 54, 56] + [64 + 8 * i for i in range(80)])
+		        data[at:at + 8] = random.choice([b"\xff" * 8, b"\xff" * 2, bytes(8), struct.pack("<q", -1 >> 1), random.randbytes(3)])
+		    open(f"{sys.argv[2]}/{number}", "wb").write(data)
+	END
+	for index in "${!HELD_IDS[@]}"; do
+		make_process $((index + 1)) "${HELD_IDS[$index]}" '0::/\n'
+		ln -sfn "$TMP/exe/$index" "$PROC/$((index + 1))/exe"
+	done
+	mkfifo "$TMP/fifo"
+	ln -sfn "$TMP/fifo" "$PROC/1/exe"
+	RUN=(timeout $((30 * SCALE)))
+	owners --proc "$PROC"
+	want "${HELD_IDS[119]}" exe "$TMP/exe/119"
+}
+
+test_nothing_known_is_a_dash()
+{
+	hold_command "$INHERIT" cat
+	owners --proc "$PROC"
+	[[ $(cat "$TMP/owners") = "[{\"id\": ${HELD_IDS[0]}, \"name\": \"inherited\", \"metadata\": {}}]" ]] ||
+		fail "$(cat "$TMP/owners")"
+	"$OWNERS" --proc "$PROC" "${HELD_IDS[0]}" >"$TMP/table"
+	grep -q -x -E "${HELD_IDS[0]} +inherited +- +- +-" "$TMP/table" || fail "$(cat "$TMP/table")"
+}
+
+# And no value is lost by that.
+test_the_table_has_80_columns()
+{
+	local directory=$TMP/$ID_64/$ID_64 line
+
+	mkdir -p "$directory"
+	cp "$CAT" "$directory/0123456789"
+	hold_command "$INHERIT" -p 7 -s "$directory/0123456789"
+	"$OWNERS" "${HELD_IDS[0]}" >"$TMP/table" 2>/dev/null
+	cat "$TMP/table"
+	while IFS= read -r line; do
+		((${#line} <= 80)) || fail "longer than 80 columns: $line"
+	done <"$TMP/table"
+	sed 's/^.\{,40\} \{3,\}//' "$TMP/table" | tr -d '\n' | grep -q -F "$ID_64/$ID_64/0123456789" ||
+		tr -s ' \n' ' ' <"$TMP/table" | sed 's/ [0-9]* / /g; s/ //g' | grep -q -F "$ID_64/$ID_64/0123456789" ||
+		fail "the executable is not in the table"
+	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count other three processes"
+}
+
+# as_user ID OPTION...: sets STATUS; both outputs are in files
+as_user()
+{
+	local options=$1
+
+	shift
+	STATUS=0
+	# shellcheck disable=SC2086 # several options
+	setpriv $options "$TMP/nobody/bpf-owners" --json "$@" >"$TMP/owners" 2>"$TMP/owners.err" || STATUS=$?
+	cat "$TMP/owners" "$TMP/owners.err"
+}
+
+copy_for_nobody()
+{
+	chmod 711 "$TMP"
+	mkdir -p "$TMP/nobody"
+	cp "$OWNERS" "$TMP/nobody/bpf-owners"
+	chmod -R a+rX "$TMP/nobody"
+}
+
+NOBODY="--reuid 65534 --regid 65534 --clear-groups"
+
+test_without_privilege_nothing_is_seen()
+{
+	copy_for_nobody
+	hold_command "$INHERIT" cat
+	as_user "$NOBODY"
+	((STATUS == 2)) || fail "status $STATUS"
+	[[ ! -s $TMP/owners ]] || fail "output"
+	grep -q 'prog show: .*not permitted (.* CAP_SYS_ADMIN)$' "$TMP/owners.err" || fail "does not name CAP_SYS_ADMIN"
+	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "does not name CAP_SYS_PTRACE"
+}
+
+test_without_privilege_own_processes_are_seen()
+{
+	copy_for_nobody
+	# shellcheck disable=SC2086 # several options
+	hold_command "$INHERIT" setpriv $NOBODY cat
+	await "that it runs cat" becomes "${HELD_IDS[0]}" exe "$CAT"
+	as_user "$NOBODY" "${HELD_IDS[0]}"
+	((STATUS == 0)) || fail "status $STATUS"
+	want "${HELD_IDS[0]}" exe "$CAT"
+	grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "does not name CAP_SYS_ADMIN"
+}
+
+# Of processes with more capabilities
+test_without_cap_sys_ptrace_programs_are_seen()
+{
+	copy_for_nobody
+	hold_command "$INHERIT" cat
+	as_user "--bounding-set -sys_ptrace --inh-caps -sys_ptrace" "${HELD_IDS[0]}"
+	((STATUS == 0)) || fail "status $STATUS"
+	grep -q '"name": "inherited", "metadata": {}' "$TMP/owners" || fail "the program is not listed"
+	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "does not name CAP_SYS_PTRACE"
+	! grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "names CAP_SYS_ADMIN"
+}
+
+test_an_id_that_no_program_has()
+{
+	local status=0
+
+	hold_command "$INHERIT" cat
+	"$OWNERS" --json "${HELD_IDS[0]}" 4294967295 >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	((status == 1)) || fail "status $status"
+	grep -q -x 'bpf-owners: no program has the id 4294967295' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+	want "${HELD_IDS[0]}" exe "$CAT"
+	status=0
+	"$OWNERS" --no-such-option 2>/dev/null || status=$?
+	((status == 2)) || fail "a wrong option: status $status"
+}
+
+test_programs_and_processes_that_go_away()
+{
+	local churner i
+
+	hold_command "$INHERIT" cat
+	while :; do
+		"$INHERIT" -n 8 -p 8 true >/dev/null
+	done </dev/null &
+	churner=$!
+	for i in {1..15}; do
+		RUN=()
+		"$OWNERS" --json >"$TMP/all" 2>"$TMP/owners.err" || fail "status $?: $(cat "$TMP/owners.err")"
+		owners
+		want "${HELD_IDS[0]}" exe "$CAT"
+		if grep -v 'cannot be read: [0-9]*$' "$TMP/owners.err"; then
+			fail "run $i says that"
+		fi
+	done
+	kill "$churner"
+	wait "$churner" || :
+}
+
+# count_calls N: with N programs and N processes, in a PID namespace that has no others
+count_calls()
+(
+	trap release EXIT
+	hold_command unshare --pid --fork --kill-child --mount --mount-proc "$INHERIT" -n "$1" -p "$1" cat
+	nsenter --pid --mount --target "$(pgrep -P "$HOLDER_PID")" strace -f -c -o "$TMP/strace" "$OWNERS" --json >"$TMP/owners"
+	grep -o '"pid": "[0-9]*"' "$TMP/owners" | sort -u | wc -l >"$TMP/processes"
+	(($(<"$TMP/processes") >= $1)) || fail "not $1, but $(<"$TMP/processes") processes"
+	awk '$NF == "total" { print $(NF - 1) ~ /^[0-9]+$/ && NF == 6 ? $4 : $(NF - 1) }' "$TMP/strace"
+)
+
+# Three counts, so that those which don't depend on N are of no account.
+test_system_calls_are_linear()
+{
+	local one two three n=40
+
+	command -v strace >/dev/null || skip "strace is not installed"
+	one=$(count_calls $n)
+	two=$(count_calls $((2 * n)))
+	three=$(count_calls $((3 * n)))
+	echo "$n: $one, $((2 * n)): $two, $((3 * n)): $three"
+	(((three - two) * 100 <= (two - one) * 115)) || fail "the second $n cost $((two - one)) system calls, the third $((three - two))"
+	((three - two <= 60 * n)) || fail "$(((three - two) / n)) system calls for a program and a process"
+}
+
+run_tests
