@@ -61,6 +61,7 @@ Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
   build/            the objects
   perf              the perf, there only if it belongs to linux/
+  bpf-stamp         tools/bpf-stamp; not with --no-patches or for another ARCH
   apply-and-build.log
 
 Environment:
@@ -154,7 +155,7 @@ open_output()
 clean_output()
 {
 	[[ $OPT_CLEAN = yes ]] || return 0
-	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$PERF" "$BASE_DIR" "$SCRATCH_DIR" "$OUT_DIR"/*.part
+	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp" "$BASE_DIR" "$SCRATCH_DIR" "$OUT_DIR"/*.part
 	find "$STATE_DIR" -mindepth 1 -not -name lock -delete
 }
 
@@ -202,6 +203,7 @@ stop_after()
 prepare_perf()
 {
 	build__is_current || build__perf
+	[[ $OPT_PATCHES = no ]] || arch__is_foreign || build__bpf_stamp
 }
 
 print_result()

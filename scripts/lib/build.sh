@@ -6,10 +6,11 @@
 # Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
 #	build__is_current	the perf belongs to this tree and these tools
 #	build__perf		run make, check the features, put the perf in place
+#	build__bpf_stamp	with its libbpf, build tools/bpf-stamp, if need be
 #	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
-#	TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
+#	REPO_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
 # In STATE_DIR: "building" while make runs and after it was cut off with files
 # half written (killed, full disk); the next run then starts from an empty build
@@ -177,7 +178,7 @@ build__write_stamp()
 # A fuzzer that fuzz.sh has linked under perf's name must not become the perf.
 build__perf()
 {
-	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf"
+	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
 	on_exit rm -f -- "$PERF.part"
 	on_exit build__excuse_signal
 	build__start
@@ -186,6 +187,21 @@ build__perf()
 	build__check_features "$BUILD_DIR/perf"
 	{ build__publish && build__write_stamp; } ||
 		die "cannot write $PERF" "free some space or use another --out"
+}
+
+build__make_bpf_stamp()
+{
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES \
+		make "$@" -C "$REPO_DIR/tools/bpf-stamp" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" \
+		OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
+}
+
+build__bpf_stamp()
+{
+	! build__make_bpf_stamp -q >/dev/null 2>&1 || return 0
+	on_exit rm -f -- "$OUT_DIR/bpf-stamp.part"
+	run_logged "build bpf-stamp" build__make_bpf_stamp ||
+		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
 build__make_parts()

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Give metadata to BPF programs that are loaded: make a map as libbpf does for variables
+ * bpf_metadata_KEY in .rodata, and bind it to each program. bpf-stamp.8 explains it.
+ *
+ * The BTF of the map is a copy of the program's, with the section added. perf without the
+ * series takes the type ids of the program's functions for those of the map's BTF; in a
+ * copy they are, so its records have the right names.
+ *
+ * Names of programs are printed as they are: the kernel takes only letters, digits, '_'
+ * and '.' in them.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <error.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/file.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#define PREFIX		"bpf_metadata_"
+#define PREFIX_LEN	(sizeof(PREFIX) - 1)
+#define MAX_KEY_LEN	63	/* as in a record of perf.data, */
+#define MAX_PAIRS	200	/* which has room for 202 */
+#define MAX_VALUES	8192	/* perf takes 64 KiB, with escapes of 6 characters each */
+#define MAX_MAPS	1024	/* of a program; the verifier takes 64 */
+/* Only root can open it. A file that anybody could open, anybody could keep locked. */
+#define LOCK_FILE	"/run/bpf-stamp.lock"
+
+enum { DONE, NOT_STAMPED, COULD_NOT_RUN };
+
+struct program {
+	int fd;
+	struct bpf_prog_info info;
+	struct bpf_func_info func;
+	__u32 map_ids[MAX_MAPS];
+	char name[512];
+	char label[600];	/* for messages */
+};
+
+static struct {
+	char name[PREFIX_LEN + MAX_KEY_LEN + 1];
+	__u32 offset, size;
+	int var;
+} pairs[MAX_PAIRS];
+static int nr_pairs;
+
+/* The value of the map */
+static char values[MAX_VALUES];
+static size_t values_size;
+
+/* Each map that was made, and the BTF of the programs that it is for */
+static struct {
+	__u32 btf_id, id;
+} *maps;
+static size_t nr_maps;
+
+/* The programs that are selected by id */
+static __u32 *ids;
+static size_t nr_ids;
+
+static bool even_without_btf;
+
+static void print_help(FILE *out)
+{
+	fputs("usage: bpf-stamp [--even-without-btf] PROGRAMS KEY=VALUE...\n\n"
+	      "Gives metadata to BPF programs that are loaded, as if they had declared it.\n"
+	      "It stays until the program is unloaded. Programs that have metadata are left\n"
+	      "alone. PROGRAMS is one of:\n\n"
+	      "  id ID        the program with this id\n"
+	      "  name NAME    all programs with this name, as bpftool shows it\n"
+	      "  tag TAG      all programs with this tag\n"
+	      "  pinned PATH  the program, or that of the link, which is pinned there\n"
+	      "  pid PID      all programs that this process holds, itself or by links\n\n"
+	      "  --even-without-btf  also programs without BTF, of which perf 6.17 and later\n"
+	      "               can die (see the man page)\n"
+	      "  -h, --help   this text\n\n"
+	      "Prints the id and the name of each program that was stamped.\n"
+	      "Exit status: 0 done, 1 a program was not stamped, 2 could not run.\n", out);
+}
+
+/* Returns the type of the value, or a negative error. */
+static int btf__add_section(struct btf *btf)
+{
+	int index = btf__add_int(btf, "unsigned int", sizeof(int), 0);
+	int type = btf__add_const(btf, btf__add_int(btf, "char", 1, BTF_INT_SIGNED));
+	int section, err = 0;
+
+	for (int i = 0; i < nr_pairs; i++)
+		pairs[i].var = btf__add_var(btf, pairs[i].name, BTF_VAR_GLOBAL_ALLOCATED,
+					    btf__add_array(btf, index, type, pairs[i].size));
+	section = btf__add_datasec(btf, ".rodata", values_size);
+	for (int i = 0; i < nr_pairs && !err; i++)
+		err = btf__add_datasec_var_info(btf, pairs[i].var, pairs[i].offset, pairs[i].size);
+	return err ?: section;
+}
+
+/* Returns an fd, or a negative error. bpftool looks for ".rodata" in the name. */
+static int create_map(__u32 btf_id)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_RDONLY_PROG);
+	struct btf *btf = btf_id ? btf__load_from_kernel_by_id(btf_id) : btf__new_empty();
+	int fd = -1, key = 0, err;
+
+	if (!btf)
+		return -errno;
+	err = btf__add_section(btf);
+	if (err < 0)
+		goto out;
+	opts.btf_value_type_id = err;
+	err = btf__load_into_kernel(btf);
+	if (err)
+		goto out;
+	opts.btf_fd = btf__fd(btf);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stamp.rodata", sizeof(key), values_size, 1,
+			    &opts);
+	if (fd < 0)
+		goto out;
+	err = bpf_map_update_elem(fd, &key, values, 0) ?: bpf_map_freeze(fd);
+	if (err)
+		close(fd);
+out:
+	btf__free(btf);
+	return err ?: fd;
+}
+
+/* The same, and programs with one BTF share a map. It is there as long as one of them is. */
+static int get_map(__u32 btf_id)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	int fd, err;
+
+	for (size_t i = 0; i < nr_maps; i++) {
+		fd = maps[i].btf_id == btf_id ? bpf_map_get_fd_by_id(maps[i].id) : -1;
+		if (fd >= 0)
+			return fd;
+	}
+	fd = create_map(btf_id);
+	if (fd < 0)
+		return fd;
+	err = bpf_map_get_info_by_fd(fd, &info, &len);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	maps = reallocarray(maps, nr_maps + 1, sizeof(*maps));
+	if (!maps)
+		error(COULD_NOT_RUN, ENOMEM, "list of maps");
+	maps[nr_maps].btf_id = btf_id;
+	maps[nr_maps++].id = info.id;
+	return fd;
+}
+
+enum { NO_RODATA, RODATA, METADATA };
+
+static int btf__look_for_metadata(const struct btf *btf, __u32 type)
+{
+	const struct btf_type *var, *section = btf__type_by_id(btf, type);
+
+	if (!section || !btf_is_datasec(section) ||
+	    strncmp(btf__str_by_offset(btf, section->name_off), ".rodata", 7))
+		return NO_RODATA;
+	for (int i = 0; i < btf_vlen(section); i++) {
+		var = btf__type_by_id(btf, btf_var_secinfos(section)[i].type);
+		if (!strncmp(btf__str_by_offset(btf, var->name_off), PREFIX, PREFIX_LEN))
+			return METADATA;
+	}
+	return RODATA;
+}
+
+/* Returns a negative error if the map can't be read. */
+static int look_for_metadata(__u32 map_id)
+{
+	int fd = bpf_map_get_fd_by_id(map_id);
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	struct btf *btf;
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = bpf_map_get_info_by_fd(fd, &info, &len);
+	close(fd);
+	if (ret || info.type != BPF_MAP_TYPE_ARRAY || info.max_entries != 1 ||
+	    !info.btf_value_type_id)
+		return ret;
+	btf = btf__load_from_kernel_by_id(info.btf_id);
+	if (!btf)
+		return -errno;
+	ret = btf__look_for_metadata(btf, info.btf_value_type_id);
+	btf__free(btf);
+	return ret;
+}
+
+/* As bpftool: the kernel keeps 15 characters, the function has the whole name. */
+static void program__set_name(struct program *prog)
+{
+	struct btf *btf = NULL;
+	const struct btf_type *t;
+
+	snprintf(prog->name, sizeof(prog->name), "%s", prog->info.name);
+	if (strlen(prog->name) == BPF_OBJ_NAME_LEN - 1 && prog->info.nr_func_info)
+		btf = btf__load_from_kernel_by_id(prog->info.btf_id);
+	t = btf ? btf__type_by_id(btf, prog->func.type_id) : NULL;
+	if (t)
+		snprintf(prog->name, sizeof(prog->name), "%s",
+			 btf__str_by_offset(btf, t->name_off));
+	btf__free(btf);
+	snprintf(prog->label, sizeof(prog->label), "program %u (%s)", prog->info.id, prog->name);
+}
+
+static int program__open(struct program *prog, __u32 id)
+{
+	__u32 len = sizeof(prog->info);
+	int err;
+
+	prog->fd = bpf_prog_get_fd_by_id(id);
+	if (prog->fd < 0)
+		return prog->fd;
+	prog->info = (struct bpf_prog_info) {
+		.nr_map_ids = MAX_MAPS, .map_ids = (uintptr_t)prog->map_ids,
+		.nr_func_info = 1, .func_info = (uintptr_t)&prog->func,
+		.func_info_rec_size = sizeof(prog->func),
+	};
+	err = bpf_prog_get_info_by_fd(prog->fd, &prog->info, &len);
+	if (err)
+		close(prog->fd);
+	else
+		program__set_name(prog);
+	return err;
+}
+
+/* Returns false if it isn't stamped, and says why. */
+static bool program__stamp(const struct program *prog)
+{
+	int map, err = 0, found = NO_RODATA;
+
+	if (prog->info.nr_map_ids > MAX_MAPS)
+		err = -E2BIG;
+	for (__u32 i = 0; !err && i < prog->info.nr_map_ids && found != METADATA; i++) {
+		err = look_for_metadata(prog->map_ids[i]);
+		found = err > found ? err : found;
+		err = err < 0 ? err : 0;
+	}
+	if (err) {
+		error(0, -err, "%s is not stamped: its maps can't be read", prog->label);
+		return false;
+	}
+	if (found == METADATA) {
+		error(0, 0,
+		      "%s is not stamped: it has metadata\n  next: bpftool prog show id %u shows it",
+		      prog->label, prog->info.id);
+		return false;
+	}
+	/* perf takes it for granted that each function has its func_info. */
+	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
+		error(0, 0,
+		      "%s is not stamped: %s, and unpatched perf 6.18 can die from SIGSEGV in 'perf record -a'\n"
+		      "  next: bpf-owners --json >FILE, and perf inject --bpf-metadata-add FILE; or --even-without-btf",
+		      prog->label, prog->info.btf_id ? "its BTF lacks its functions" :
+						       "it has no BTF");
+		return false;
+	}
+	map = get_map(prog->info.btf_id);
+	if (map < 0) {
+		error(0, -map, "%s is not stamped: can't make a map", prog->label);
+		return false;
+	}
+	err = bpf_prog_bind_map(prog->fd, map, NULL);
+	close(map);
+	if (err) {
+		error(0, -err, "%s is not stamped: can't bind a map, which takes Linux v5.10",
+		      prog->label);
+		return false;
+	}
+	printf("%u %s\n", prog->info.id, prog->name);
+	if (found == RODATA)
+		error(0, 0,
+		      "%s is stamped, but bpftool won't show it: it shows the first .rodata map only",
+		      prog->label);
+	return true;
+}
+
+static void add_id(__u32 id)
+{
+	for (size_t i = 0; i < nr_ids; i++) {
+		if (ids[i] == id)
+			return;
+	}
+	ids = reallocarray(ids, nr_ids + 1, sizeof(*ids));
+	if (!ids)
+		error(COULD_NOT_RUN, ENOMEM, "list of programs");
+	ids[nr_ids++] = id;
+}
+
+/*
+ * Only the first prog_id counts: a link has names of others behind it, which may have
+ * newlines.
+ */
+static void add_fdinfo(int dir, const char *path)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[256];
+	__u32 id;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "prog_id:\t%u", &id) != 1)
+			continue;
+		add_id(id);
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+static void add_pid(__u32 pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo", pid);
+	dir = opendir(path);
+	if (!dir)
+		error(COULD_NOT_RUN, errno, "process %u: %s", pid, path);
+	while ((entry = readdir(dir)))
+		add_fdinfo(dirfd(dir), entry->d_name);
+	closedir(dir);
+}
+
+static void add_pinned(const char *pinned)
+{
+	int fd = bpf_obj_get(pinned);
+	char path[64];
+
+	if (fd < 0)
+		error(COULD_NOT_RUN, errno, "pinned %s", pinned);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	add_fdinfo(AT_FDCWD, path);
+	close(fd);
+}
+
+static __u32 parse_number(const char *kind, const char *text)
+{
+	unsigned long number;
+	char *end;
+
+	number = strtoul(text, &end, 10);
+	if (!isdigit(*text) || *end || number > UINT_MAX)
+		error(COULD_NOT_RUN, 0, "%s %s: not a number", kind, text);
+	return number;
+}
+
+static void parse_pair(const char *arg)
+{
+	const size_t len = strspn(arg, "abcdefghijklmnopqrstuvwxyz" "_0123456789"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	const size_t size = strlen(arg + len);
+
+	if (!len || arg[len] != '=')
+		error(COULD_NOT_RUN, 0,
+		      "'%s' is not KEY=VALUE\n  next: use letters, digits and '_' for KEY", arg);
+	if (len > MAX_KEY_LEN)
+		error(COULD_NOT_RUN, 0, "key %.*s is longer than %d characters",
+		      MAX_KEY_LEN + 1, arg, MAX_KEY_LEN);
+	if (nr_pairs == MAX_PAIRS)
+		error(COULD_NOT_RUN, 0, "more than %d keys", MAX_PAIRS);
+	if (size > MAX_VALUES - values_size)
+		error(COULD_NOT_RUN, 0, "the values are longer than %d bytes", MAX_VALUES);
+	snprintf(pairs[nr_pairs].name, sizeof(pairs->name), PREFIX "%.*s", (int)len, arg);
+	for (int i = 0; i < nr_pairs; i++) {
+		if (!strcmp(pairs[i].name, pairs[nr_pairs].name))
+			error(COULD_NOT_RUN, 0, "key %.*s is there twice", (int)len, arg);
+	}
+	/* The '=' and the NUL at the end take the same room. */
+	pairs[nr_pairs].offset = values_size;
+	pairs[nr_pairs++].size = size;
+	memcpy(values + values_size, arg + len + 1, size);
+	values_size += size;
+}
+
+static bool is_selected(const struct program *prog, const char *kind, const char *text)
+{
+	char tag[2 * BPF_TAG_SIZE + 1];
+
+	if (!strcmp(kind, "name"))
+		return *text && !strcmp(prog->name, text);
+	for (int i = 0; i < BPF_TAG_SIZE; i++)
+		sprintf(tag + 2 * i, "%02x", prog->info.tag[i]);
+	return !strcmp(tag, text);
+}
+
+/* Returns the exit status. */
+static int stamp(const char *kind, const char *text)
+{
+	static struct program prog;
+	const bool by_id = strcmp(kind, "name") && strcmp(kind, "tag");
+	bool found = false, failed = false;
+	__u32 id = 0;
+	int err;
+
+	for (size_t i = 0; by_id ? i < nr_ids : !bpf_prog_get_next_id(id, &id); i++) {
+		id = by_id ? ids[i] : id;
+		err = program__open(&prog, id);
+		/* Others unload programs, too. */
+		if (err == -ENOENT)
+			continue;
+		if (err) {
+			error(0, -err, "program %u can't be opened", id);
+			failed = true;
+			continue;
+		}
+		if (by_id || is_selected(&prog, kind, text)) {
+			found = true;
+			failed |= !program__stamp(&prog);
+		}
+		close(prog.fd);
+	}
+	if (!found)
+		error(COULD_NOT_RUN, 0,
+		      "%s %s: no BPF program\n  next: bpftool prog show lists all", kind, text);
+	return failed ? NOT_STAMPED : DONE;
+}
+
+/* From the look for metadata to the bound map, nobody else stamps. It ends with us. */
+static void take_lock(void)
+{
+	int fd = open(LOCK_FILE, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX))
+		error(COULD_NOT_RUN, errno, "can't lock %s", LOCK_FILE);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "even-without-btf", no_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	const char *kind, *text;
+	__u32 id;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", options, NULL)) == 'e')
+		even_without_btf = true;
+	if (opt == 'h') {
+		print_help(stdout);
+		return DONE;
+	}
+	if (opt != -1 || argc - optind < 3) {
+		print_help(stderr);
+		return COULD_NOT_RUN;
+	}
+	kind = argv[optind++];
+	text = argv[optind++];
+	while (optind < argc)
+		parse_pair(argv[optind++]);
+
+	libbpf_set_print(NULL);
+	if (bpf_prog_get_next_id(0, &id) && errno == EPERM)
+		error(COULD_NOT_RUN, 0,
+		      "%s %s: finding programs takes CAP_SYS_ADMIN\n  next: run it as root",
+		      kind, text);
+	if (!strcmp(kind, "id"))
+		add_id(parse_number(kind, text));
+	else if (!strcmp(kind, "pid"))
+		add_pid(parse_number(kind, text));
+	else if (!strcmp(kind, "pinned"))
+		add_pinned(text);
+	else if (strcmp(kind, "name") && strcmp(kind, "tag"))
+		error(COULD_NOT_RUN, 0, "'%s' is not id, name, tag, pinned or pid\n  next: --help",
+		      kind);
+	take_lock();
+	return stamp(kind, text);
+}
