@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Install the perf that scripts/apply-and-build.sh builds, with all its parts, beside
-# the one of the distribution, and remove it again. Run it from anywhere:
+# the one of the distribution, and the programs of tools/; and remove them again. Run it
+# from anywhere:
 #
 #	scripts/install.sh v6.16
 #	scripts/install.sh --prefix ~/.local v6.16
@@ -11,7 +12,8 @@
 # How it works.  perf's own "make install" puts everything into one directory,
 # PREFIX/lib/perf-bpf-metadata.  This is the prefix that is compiled into perf, so
 # nothing of another perf is in the way, nor hidden: not even its man pages.  Outside
-# of it there are two files, PREFIX/bin/NAME and its shell completion.
+# of it there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with
+# their man pages.
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path.  perf puts the
 # directory of its argv[0] first in PATH, so its shell tests and its scripts, which
@@ -34,7 +36,9 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/build.sh"
 . "$SCRIPTS_DIR/lib/manifest.sh"
 
-# What makes the man pages
+# Programs of tools/, each with a man page in section 8 beside it
+TOOLS=(bpf-stamp bpf-owners)
+# What makes perf's man pages
 MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
 
 print_usage()
@@ -44,13 +48,14 @@ usage: scripts/install.sh [options] TAG
        scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
 
 Installs perf of the pinned kernel TAG with this repository's patches: perf, its
-man pages, shell completion, scripts, tips and tests. Builds it, if need be. What
-was installed below the prefix before is replaced.
+man pages, shell completion, scripts, tips and tests; and bpf-stamp and bpf-owners.
+Builds it, if need be. What was installed below the prefix before is replaced.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Where:
   --prefix DIR      receives bin/NAME, lib/perf-bpf-metadata/ and, in share/, the
-                    completion (default: /usr/local)
+                    completion; and the programs in bin/, with man pages in
+                    share/man/ (default: /usr/local)
   --name NAME       of the command (default: perf_bpfmeta); 'perf' hides the
                     distribution's perf where DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
@@ -98,6 +103,7 @@ check_options()
 		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
 		die_usage "--name $OPT_NAME: any perf takes programs in PATH that begin with 'perf-' for its commands"
+	[[ " ${TOOLS[*]} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ -n $TAG ]] || return 0
@@ -107,6 +113,8 @@ check_options()
 # The prefix is one of the root below DESTDIR: links of this machine don't count.
 resolve_target()
 {
+	local tool
+
 	PREFIX=$(realpath -m -s -- "$OPT_PREFIX")
 	[[ $PREFIX =~ ^[A-Za-z0-9/._+@=-]*$ ]] ||
 		die "--prefix $PREFIX: make and shells take only letters, digits and / . _ + @ = - as they are" "use another --prefix"
@@ -120,6 +128,10 @@ resolve_target()
 	COMMAND=$PREFIX/bin/$OPT_NAME
 	COMPLETION=$PREFIX/share/bash-completion/completions/$OPT_NAME
 	MANIFEST=$DESTDIR$HOME_DIR/manifest
+	OUTSIDE=("$COMMAND" "$COMPLETION")
+	for tool in "${TOOLS[@]}"; do
+		OUTSIDE+=("$PREFIX/bin/$tool" "$PREFIX/share/man/man8/$tool.8")
+	done
 }
 
 # shellcheck disable=SC2034 # read by lib/build.sh
@@ -166,7 +178,7 @@ check_target()
 {
 	local dir
 
-	for dir in "$HOME_DIR" "${COMMAND%/*}" "${COMPLETION%/*}"; do
+	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
 		check_writable "$DESTDIR$dir"
 	done
 }
@@ -175,7 +187,7 @@ check_strangers()
 {
 	local path
 
-	for path in "$COMMAND" "$COMPLETION"; do
+	for path in "${OUTSIDE[@]}"; do
 		[[ -e $DESTDIR$path || -L $DESTDIR$path ]] || continue
 		! manifest__has "${path#/}" || continue
 		die "$DESTDIR$path is there and not from this script" \
@@ -235,11 +247,27 @@ stage_completion()
 		chmod 644 -- "$file"
 }
 
+# bpf-owners is a script, and is where its man page is.
+stage_tools()
+{
+	local tool dir file
+
+	for tool in "${TOOLS[@]}"; do
+		dir=$REPO_DIR/tools/$tool
+		file=$dir/$tool
+		[[ $tool != bpf-stamp ]] || file=$OUT_DIR/$tool
+		[[ -e $dir ]] || continue
+		install -D -m 755 -- "$file" "$STAGE_DIR$PREFIX/bin/$tool" &&
+			install -D -m 644 -- "$dir/$tool.8" "$STAGE_DIR$PREFIX/share/man/man8/$tool.8" ||
+			return
+	done
+}
+
 stage()
 {
 	umask 022
 	stage_perf
-	{ stage_command && stage_completion; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
+	{ stage_command && stage_completion && stage_tools; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
 }
 
 # --- install and remove -------------------------------------------------------

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Tests of install.sh: perf is built, installed into a clean Debian, run there with
-# its man pages, scripts, tips, completion and "perf test bpf-metadata", and removed.
+# its man pages, scripts, tips, completion and "perf test bpf-metadata", and removed;
+# and so are the programs of tools/.
 # The Debian is made by mmdebstrap, from the archive that apt has.
 
 # shellcheck source=lib.sh
@@ -112,6 +113,8 @@ test_usage()
 	says "^install.sh: error: --name a b: "
 	expect_status 2 install_sh --name perf-mine "$TAG"
 	says "^install.sh: error: --name perf-mine: "
+	expect_status 2 install_sh --name bpf-stamp "$TAG"
+	says "^install.sh: error: --name bpf-stamp: another program has this name"
 	expect_status 2 install_sh --prefix '/a;b' "$TAG"
 	says '^install.sh: error: --prefix /a;b: '
 	expect_status 2 install_sh --uninstall "$TAG"
@@ -149,6 +152,10 @@ test_command_of_others()
 	says "^install.sh: error: $ROOT$PREFIX/bin/perf is there and not from this script"
 	[[ $(<"$ROOT$PREFIX/bin/perf") = mine ]] || fail "it is gone"
 	rm "$ROOT$PREFIX/bin/perf"
+	echo mine >"$ROOT$PREFIX/bin/bpf-stamp"
+	expect_status 2 install_root
+	says "^install.sh: error: $ROOT$PREFIX/bin/bpf-stamp is there and not from this script"
+	rm "$ROOT$PREFIX/bin/bpf-stamp"
 }
 
 test_install()
@@ -213,6 +220,20 @@ test_man_pages()
 	for command in record report script diff top inject; do
 		expect_status 0 in_root "perf_bpfmeta help $command"
 		says "^PERF-${command^^}\\(1\\)"
+	done
+}
+
+test_tools()
+{
+	local dir tool
+
+	need_installation
+	for dir in "$REPO_DIR"/tools/*/; do
+		tool=$(basename "$dir")
+		expect_status 0 in_root "$tool --help"
+		says "$tool"
+		expect_status 0 in_root "man $tool"
+		says "^${tool^^}\\(8\\)"
 	done
 }
 
