@@ -117,6 +117,7 @@ Environment:
                     others, with blanks between (default: all that were built in out/TAG
                     and out/TAG-unpatched)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
+  PBM_BPF_STAMP     the bpf-stamp to test (default: out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: 240)
@@ -302,6 +303,7 @@ resolve_paths()
 	LOGS_DIR=$RESULTS_DIR/logs
 	RESULTS=$RESULTS_DIR/results
 	PERF=$OUT_DIR/perf
+	STAMP=$OUT_DIR/bpf-stamp
 	UNPATCHED_DIR=$REPO_DIR/out/$TAG-unpatched
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
@@ -345,6 +347,7 @@ prepare_sanitized_perf()
 	[[ $OPT_SANITIZE != no ]] || return 0
 	PERF=$REPO_DIR/out/$TAG-sanitize/perf
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
+	STAMP=${PERF%/*}/bpf-stamp
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}"
 	# Limits of whole files get longer; what the tests record does not get smaller.
 	SCALE=$((SCALE * 4))
@@ -465,7 +468,7 @@ run_kselftest()
 	PBM_PERF=$PERF PBM_FILTER=$OPT_FILTER OUTPUT=$TESTS_DIR/build TMPDIR=$RUN_DIR \
 		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
-		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR \
+		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR PBM_BPF_STAMP=${PBM_BPF_STAMP:-$STAMP} \
 		PBM_FINDINGS=${PBM_FINDINGS:-$RESULTS_DIR/findings} \
 		PBM_LACKS=$RUN_DIR/lacks PBM_TAG=$TAG PBM_PERFS=${PBM_PERFS-$(built_perfs)} \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"

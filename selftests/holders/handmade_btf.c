@@ -9,6 +9,9 @@
  *   handmade_btf names       programs with and without BTF that are bound to, or refer to,
  *                            a map with BTF
  *   handmade_btf bare        neither the program nor its map has BTF
+ *   handmade_btf plain       three programs without maps, with one name, of which no other
+ *                            process has one. The first two have one tag and one BTF; the
+ *                            BTF of the third has its lines, and not its functions
  *   handmade_btf unbound     as loaders that bind no map: a program that refers to it,
  *                            one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/
@@ -309,6 +312,47 @@ static void load_bare(void)
 	load_program("handmade_bare", false, &map, 1);
 }
 
+static void load_plain_program(const char *name, int btf, int func, int line, int result)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = result },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	const struct bpf_func_info funcs = { .type_id = func };
+	const struct bpf_line_info lines = { .file_name_off = line, .line_off = line };
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_btf_fd = btf);
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int fd;
+
+	if (func) {
+		opts.func_info = &funcs;
+		opts.func_info_cnt = 1;
+		opts.func_info_rec_size = sizeof(funcs);
+	} else {
+		opts.line_info = &lines;
+		opts.line_info_cnt = 1;
+		opts.line_info_rec_size = sizeof(lines);
+	}
+	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, 2, &opts), name);
+	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
+	printf("%u %s\n", info.id, name);
+}
+
+static void load_plain(void)
+{
+	/* The first type is the "int" of load_program_btf(), at this place in the strings. */
+	const int line = 1;
+	char name[64];
+	int btf, func;
+
+	snprintf(name, sizeof(name), "handmade_plain_%d", getpid());
+	btf = load_program_btf(name, &func);
+	load_plain_program(name, btf, func, 0, getpid());
+	load_plain_program(name, btf, func, 0, getpid());
+	load_plain_program(name, btf, 0, line, -getpid());
+}
+
 static void load_unbound(void)
 {
 	load_referring_program("refers", true, int_map(".rodata", 7, KEYS("key")));
@@ -336,6 +380,7 @@ int main(int argc, char **argv)
 		{ "no-btf", load_no_btf },
 		{ "names", load_names },
 		{ "bare", load_bare },
+		{ "plain", load_plain },
 		{ "unbound", load_unbound },
 	};
 
@@ -355,6 +400,6 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|unbound, or: handmade_btf want types\n");
+	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|plain|unbound, or: handmade_btf want types\n");
 	return 2;
 }

@@ -32,6 +32,9 @@
 #	await WHAT COMMAND...	until the command succeeds
 #	list_files		of a recording to $TMP/data that switches, in their order
 #	has_files N		are there so many of them?
+#	start_top OPTION...	perf top --stdio in the background, its output in $TMP/top
+#	stop_top		fail if it fails
+#	load_and_look ERE	run the workload: is there such a line then?
 #	open_terminal COMMAND...	run it in a terminal until the test ends
 #	terminal_shows ERE	is there such a line in the terminal?
 #	press KEY		in the terminal
@@ -51,6 +54,7 @@
 #	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
 #	PBM_OLD_PERF		perf of v6.14 or before, which refuses them (optional)
 #	PBM_BPFTOOL		the oracle (default: bpftool)
+#	PBM_BPF_STAMP		tools/bpf-stamp, as it was built (optional)
 #	PBM_FILTER, PBM_LIST	see core.sh
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
 #				limits get so much longer, the workload so much smaller
@@ -385,6 +389,33 @@ list_files()
 has_files()
 {
 	(($(list_files | wc -l) >= $1))
+}
+
+start_top()
+{
+	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
+	# Both ends open: perf top reads keys, and there never is one.
+	exec {TOP_KEYS}<>"$TMP/top-keys"
+	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	TOP_PID=$!
+}
+
+stop_top()
+{
+	local status=0
+
+	[[ -n ${TOP_PID:-} ]] || return 0
+	kill -INT "$TOP_PID" || :
+	wait "$TOP_PID" || status=$?
+	TOP_PID=
+	head -n 40 "$TMP/top"
+	((status == 0)) || fail "perf top ends with status $status"
+}
+
+load_and_look()
+{
+	"${WORKLOAD[@]}"
+	grep -E -q -e "$1" "$TMP/top"
 }
 
 # Large enough for all that perf has to show.

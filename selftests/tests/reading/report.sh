@@ -1338,27 +1338,6 @@ test_symbols_do_not_tell_versions()
 	same "symbols of two versions" "$TMP/old-symbols" "$TMP/new-symbols"
 }
 
-start_top()
-{
-	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
-	# Both ends open: perf top reads keys, and there never is one.
-	exec {TOP_KEYS}<>"$TMP/top-keys"
-	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
-	TOP_PID=$!
-}
-
-stop_top()
-{
-	local status=0
-
-	[[ -n $TOP_PID ]] || return 0
-	kill -INT "$TOP_PID" || :
-	wait "$TOP_PID" || status=$?
-	TOP_PID=
-	head -n 40 "$TMP/top"
-	((status == 0)) || fail "perf top ends with status $status"
-}
-
 test_top_shows_programs_and_sets()
 {
 	hold busy_v1
@@ -1428,12 +1407,6 @@ test_top_grows_little_with_each_program()
 	echo "$early KiB after $nr programs, $late KiB after twice as many"
 	((late < early + 3 * nr)) || fail "more than 3 KiB for each"
 	stop_top
-}
-
-load_and_look()
-{
-	"${WORKLOAD[@]}"
-	grep -E -q -e "$1" "$TMP/top"
 }
 
 run_tests

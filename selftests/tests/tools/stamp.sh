@@ -1,0 +1,539 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# bpf-stamp: metadata for programs that are loaded. What it says is what bpftool and perf
+# show then; the program stays as it was, and no perf dies.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+LOCK_FILE=/run/bpf-stamp.lock
+STAMP=(unit=nginx.service version=1.2.3)
+SET='unit="nginx.service", version="1.2.3"'
+
+bpf_stamp()
+{
+	[[ -x ${PBM_BPF_STAMP:-} ]] || skip "there is no bpf-stamp: PBM_BPF_STAMP=${PBM_BPF_STAMP:-}"
+	"$PBM_BPF_STAMP" "$@"
+}
+
+# stamps "INDEX..." ARGUMENT...: it stamps these held programs, in any order
+stamps()
+{
+	local i
+
+	for i in $1; do
+		printf '%s %s\n' "${HELD_IDS[i]}" "${HELD_NAMES[i]}"
+	done | sort >"$TMP/want"
+	shift
+	bpf_stamp "$@" >"$TMP/out"
+	sort "$TMP/out" >"$TMP/got"
+	same "what bpf-stamp $* prints" "$TMP/want" "$TMP/got"
+}
+
+# refuses STATUS TEXT ARGUMENT...: it stamps nothing, and says so
+refuses()
+{
+	local wanted=$1 text=$2 status=0
+
+	shift 2
+	bpf_stamp "$@" >"$TMP/out" 2>"$TMP/err" || status=$?
+	cat "$TMP/err"
+	((status == wanted)) || fail "bpf-stamp $*: status $status, not $wanted"
+	grep -q -F -e "$text" "$TMP/err" || fail "bpf-stamp $*: does not say: $text"
+	[[ ! -s $TMP/out || $wanted = 1 ]] || fail "bpf-stamp $* has stamped: $(cat "$TMP/out")"
+}
+
+show_program()
+{
+	"$BPFTOOL" -j prog show id "${HELD_IDS[$1]}"
+}
+
+# The ids of its maps, with "," between them
+maps_of()
+{
+	show_program "$1" | python3 -c 'import json, sys
+print(*json.load(sys.stdin).get("map_ids", []), sep=",")'
+}
+
+# bpftool_shows INDEX [KEY VALUE]...
+bpftool_shows()
+{
+	show_program "$1" | python3 -c 'import json, sys
+for item in sorted(json.load(sys.stdin).get("metadata", {}).items()):
+    print(*item, sep="\t")' >"$TMP/got"
+	shift
+	: >"$TMP/want"
+	(($# == 0)) || printf '%s\t%s\n' "$@" >"$TMP/want"
+	same "metadata by bpftool" "$TMP/want" "$TMP/got"
+}
+
+bpftool_shows_stamp()
+{
+	bpftool_shows "$1" unit nginx.service version 1.2.3
+}
+
+# The header of the recording has the stamp of a held program.
+has_stamp()
+{
+	perfdata block "$1" | awk -F '\t' -v OFS='\t' -v id="${HELD_IDS[$2]}" '$1 == id { print $4, $5 }' |
+		sort >"$TMP/got"
+	printf '%s\t%s\n' unit '"nginx.service"' version '"1.2.3"' >"$TMP/want"
+	same "metadata in $1" "$TMP/want" "$TMP/got"
+}
+
+# The samples of a held program are in the row of the stamp.
+reports_stamp()
+{
+	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$1" >"$TMP/report"
+	grep -E -e "% +${HELD_IDS[$2]} ${HELD_NAMES[$2]} +$SET *\$" "$TMP/report" ||
+		fail "perf report shows: $(cat "$TMP/report")"
+}
+
+# A program of three functions that has no metadata, and a workload that runs it
+hold_busy()
+{
+	hold -o busy
+	HELD_NAMES=("$(own busy)")
+	spend 0 $((100000 / SCALE))
+}
+
+test_bpftool_and_perf_show_it()
+{
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	bpftool_shows_stamp 0
+	record "$TMP/data"
+	perfdata check "$TMP/data"
+	has_stamp "$TMP/data" 0
+	reports_stamp "$TMP/data" 0
+}
+
+# All functions have records: perf takes the names from the BTF of the program.
+test_records_have_the_names_of_functions()
+{
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	record "$TMP/data"
+	wants_records_of_functions
+}
+
+# Of the functions of busy, and each of them a function that the kernel has announced
+wants_records_of_functions()
+{
+	local function
+
+	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
+	perfdata all-entries "$TMP/data" | sort >"$TMP/entries"
+	for function in "$(own busy)" multiply divide; do
+		grep -E -e "^bpf_prog_[0-9a-f]{16}_$function"$'\tunit\t"nginx.service"$' "$TMP/entries" |
+			cut -f 1 >"$TMP/symbols"
+		[[ -s $TMP/symbols ]] || fail "no record of $function: $(cat "$TMP/entries")"
+		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no such function: $(cat "$TMP/symbols")"
+	done
+	cut -f 1 "$TMP/entries" | sort -u | grep -v -x -F -f "$TMP/ksymbols" >"$TMP/strange" || :
+	[[ ! -s $TMP/strange ]] || fail "records that are named as no function: $(cat "$TMP/strange")"
+}
+
+# bpftool dumps that only if it is built with a disassembler.
+dump_jited()
+{
+	python3 -S - "$1" <<-'END'
+	import ctypes, os, struct, sys
+	NR_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+	PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 13, 15
+
+	def bpf(command, attr):
+	    ret = ctypes.CDLL(None).syscall(NR_BPF, command, attr, len(attr))
+	    if ret < 0:
+	        sys.exit(f"bpf({command}) fails")
+	    return ret
+
+	fd = bpf(PROG_GET_FD_BY_ID, struct.pack("II", int(sys.argv[1]), 0))
+	image = ctypes.create_string_buffer(1 << 16)
+	# type, id, tag, jited_prog_len, xlated_prog_len, jited_prog_insns, ...
+	info = ctypes.create_string_buffer(struct.pack("=16xIIQ", len(image), 0, ctypes.addressof(image)), 256)
+	bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
+	print("jited", image.raw[:struct.unpack_from("I", info, 16)[0]].hex())
+	END
+}
+
+describe_program()
+{
+	"$BPFTOOL" prog dump xlated id "${HELD_IDS[0]}" opcodes
+	dump_jited "${HELD_IDS[0]}"
+	show_program 0 | python3 -c 'import json, sys
+shown = json.load(sys.stdin)
+for key in "name", "tag", "bytes_xlated", "bytes_jited", "btf_id", "loaded_at":
+    print(key, shown.get(key))'
+	"$BPFTOOL" prog run id "${HELD_IDS[0]}" data_in "$TMP/packet" repeat 1 | grep -o 'Return value: [0-9]*'
+}
+
+test_program_stays_as_it_was()
+{
+	hold_busy
+	describe_program >"$TMP/before"
+	grep -q -E '^jited [0-9a-f]{100}' "$TMP/before" || fail "no instructions: $(cat "$TMP/before")"
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	describe_program >"$TMP/after"
+	same "the program" "$TMP/before" "$TMP/after"
+}
+
+test_stamp_cannot_be_changed_and_goes_with_the_program()
+{
+	local map
+
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	map=$(maps_of 0)
+	map=${map##*,}
+	"$BPFTOOL" -j map show id "$map" | grep -q '"frozen":1' || fail "the map is not frozen"
+	"$BPFTOOL" -j map show id "$map" | grep -q '"flags":128' || fail "programs may write to the map"
+	release
+	await "the end of the map" map_is_gone "$map"
+}
+
+map_is_gone()
+{
+	! "$BPFTOOL" map show id "$1" >"$TMP/map" 2>&1
+}
+
+test_stamp_in_the_middle_of_a_recording()
+{
+	hold_busy
+	start_recording "$TMP/data" -a
+	"${WORKLOAD[@]}"
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	"${WORKLOAD[@]}"
+	stop_recording
+	has_stamp "$TMP/data" 0
+	reports_stamp "$TMP/data" 0
+}
+
+test_stamp_in_the_middle_of_a_stream()
+{
+	hold_busy
+	start_recording - -a
+	"${WORKLOAD[@]}"
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	"${WORKLOAD[@]}"
+	stop_recording
+	has_stamp "$TMP/stdout" 0
+	reports_stamp "$TMP/stdout" 0
+}
+
+test_perf_top_shows_it()
+{
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock
+	trap 'release; stop_top' EXIT
+	await "the stamp in perf top" load_and_look "% +${HELD_IDS[0]} ${HELD_NAMES[0]} +$SET"
+	stop_top
+}
+
+# Whether it shows the stamp then is left to it.
+test_perf_top_survives_it()
+{
+	hold_busy
+	start_top -s bpf_prog,bpf_metadata -e cpu-clock
+	trap 'release; stop_top' EXIT
+	await "the program in perf top" load_and_look "% +${HELD_IDS[0]} ${HELD_NAMES[0]}"
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	: >"$TMP/top"
+	await "the program in perf top again" load_and_look "% +${HELD_IDS[0]} ${HELD_NAMES[0]}"
+	stop_top
+}
+
+# perf.data has them as they are; bpftool shows strings of ASCII only.
+test_values_of_any_text()
+{
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" empty= "equal=a=b" $'control=\e[1m\n' "quote=\"\\" utf8=ä
+	record "$TMP/data"
+	perfdata block "$TMP/data" | awk -F '\t' -v OFS='\t' -v id="${HELD_IDS[0]}" '$1 == id { print $4, $5 }' |
+		sort >"$TMP/got"
+	printf '%s\t%s\n' control '"\u001b[1m\u000a"' empty '""' equal '"a=b"' quote '"\"\\"' utf8 '"ä"' >"$TMP/want"
+	same "values" "$TMP/want" "$TMP/got"
+}
+
+# It has a .rodata map of its own, and bpftool looks no further.
+test_program_with_other_constants()
+{
+	hold -o none
+	HELD_NAMES=("$(own none)")
+	bpf_stamp id "${HELD_IDS[0]}" "${STAMP[@]}" 2>"$TMP/err"
+	grep -q -F "program ${HELD_IDS[0]} (${HELD_NAMES[0]}) is stamped, but bpftool won't show it" "$TMP/err" ||
+		fail "it says: $(cat "$TMP/err")"
+	bpftool_shows 0
+	record "$TMP/data"
+	has_stamp "$TMP/data" 0
+}
+
+test_program_with_metadata_is_left_alone()
+{
+	local before
+
+	hold simple
+	before=$(maps_of 0)
+	refuses 1 "program ${HELD_IDS[0]} (simple) is not stamped: it has metadata" id "${HELD_IDS[0]}" "${STAMP[@]}"
+	[[ $(maps_of 0) = "$before" ]] || fail "its maps are $(maps_of 0), not $before"
+}
+
+# In a map that bpftool does not show
+test_program_with_metadata_in_its_second_map_is_left_alone()
+{
+	local before
+
+	hold_handmade maps
+	before=$(maps_of 0)
+	refuses 1 "program ${HELD_IDS[0]} (handmade_maps) is not stamped: it has metadata" id "${HELD_IDS[0]}" "${STAMP[@]}"
+	[[ $(maps_of 0) = "$before" ]] || fail "its maps are $(maps_of 0), not $before"
+}
+
+test_second_stamp_is_refused()
+{
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	refuses 1 "is not stamped: it has metadata" id "${HELD_IDS[0]}" unit=other
+	bpftool_shows_stamp 0
+}
+
+# They would make perf without the series die.
+test_program_without_btf_is_refused()
+{
+	hold_handmade bare
+	refuses 1 "program ${HELD_IDS[0]} (handmade_bare) is not stamped: it has no BTF" id "${HELD_IDS[0]}" "${STAMP[@]}"
+	grep -q 'next: bpf-owners --json .*--even-without-btf' "$TMP/err" || fail "no next step"
+	bpftool_shows 0
+	record "$TMP/data"
+	perfdata block "$TMP/data" | awk -v id="${HELD_IDS[0]}" '$1 == id' >"$TMP/got"
+	[[ ! -s $TMP/got ]] || fail "perf has recorded $(cat "$TMP/got")"
+	stamps 0 --even-without-btf id "${HELD_IDS[0]}" "${STAMP[@]}"
+	bpftool_shows_stamp 0
+	record "$TMP/data"
+	has_stamp "$TMP/data" 0
+}
+
+test_program_whose_btf_lacks_its_functions_is_refused()
+{
+	hold_handmade plain
+	# What the kernel keeps
+	HELD_NAMES[2]=${HELD_NAMES[2]:0:15}
+	refuses 1 "program ${HELD_IDS[2]} (${HELD_NAMES[2]}) is not stamped: its BTF lacks its functions" id "${HELD_IDS[2]}" "${STAMP[@]}"
+	stamps 2 --even-without-btf id "${HELD_IDS[2]}" "${STAMP[@]}"
+	bpftool_shows_stamp 2
+}
+
+test_programs_with_one_btf_share_a_map()
+{
+	hold_handmade plain
+	stamps "0 1" name "${HELD_NAMES[0]}" "${STAMP[@]}"
+	[[ $(maps_of 0) =~ ^[0-9]+$ && $(maps_of 0) = "$(maps_of 1)" ]] ||
+		fail "the maps are $(maps_of 0) and $(maps_of 1)"
+	bpftool_shows_stamp 0
+	bpftool_shows_stamp 1
+	bpftool_shows 2
+}
+
+test_programs_with_other_btf_have_maps_of_their_own()
+{
+	hold busy busy
+	stamps "0 1" pid "$HOLDER_PID" "${STAMP[@]}"
+	[[ $(maps_of 0) != "$(maps_of 1)" ]] || fail "both have map $(maps_of 0)"
+	bpftool_shows_stamp 0
+	bpftool_shows_stamp 1
+}
+
+test_select_by_tag()
+{
+	local tag
+
+	hold_handmade plain
+	tag=$(show_program 0 | sed 's/.*"tag":"\([0-9a-f]*\)".*/\1/')
+	stamps "0 1" tag "$tag" "${STAMP[@]}"
+	bpftool_shows 2
+}
+
+# A program of which it has two file descriptors is one program.
+test_select_by_pid()
+{
+	hold busy plain simple
+	refuses 1 "program ${HELD_IDS[2]} (simple) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
+	bpftool_shows_stamp 0
+	bpftool_shows_stamp 1
+	# This shell holds none.
+	refuses 2 "pid $BASHPID: no BPF program" pid "$BASHPID" "${STAMP[@]}"
+}
+
+# Pins go with the mount. What is pinned there is no program, too.
+test_select_by_pin()
+{
+	hold_busy
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && "$1" prog pin id "$2" /sys/fs/bpf/program &&
+		"$1" map create /sys/fs/bpf/map type array key 4 value 4 entries 1 name map || exit
+		shift 2; for pin in map program; do "$1" pinned /sys/fs/bpf/$pin a=b; echo "status $?"; done' \
+		sh "$BPFTOOL" "${HELD_IDS[0]}" "${PBM_BPF_STAMP:-}" >"$TMP/got" 2>"$TMP/err"
+	bpf_stamp --help >/dev/null
+	printf '%s\n' 'status 2' "${HELD_IDS[0]} ${HELD_NAMES[0]}" 'status 0' >"$TMP/want"
+	same "what it does" "$TMP/want" "$TMP/got"
+	grep -q 'pinned /sys/fs/bpf/map: no BPF program' "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+}
+
+# When attach has loaded another object, it holds the program only by the link.
+test_select_by_link()
+{
+	local id name
+
+	start_attach
+	ask load "$OUTPUT/ip_recorder.bpf.o"
+	ask event page-faults 1 self
+	ask link 0
+	id=$PROGRAM_ID name=$PROGRAM_NAME
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && "$1" link pin id "$2" /sys/fs/bpf/link || exit
+		"$3" pinned /sys/fs/bpf/link a=b; [ $? = 1 ]' \
+		sh "$BPFTOOL" "${LINK_IDS[0]}" "${PBM_BPF_STAMP:-}" 2>"$TMP/err" || bpf_stamp --help
+	grep -q -F "program $id ($name) is not stamped: it has metadata" "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+	ask load "$OUTPUT/profiler.bpf.o"
+	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
+}
+
+waits_for_lock()
+{
+	grep -q -E -e "^[0-9]+: +-> FLOCK .* $1 " /proc/locks
+}
+
+# Both wait for a third one, and one comes too late.
+test_two_at_once()
+{
+	local lock pids=() pid statuses=()
+
+	hold_busy
+	bpf_stamp --help >/dev/null
+	exec {lock}>>"$LOCK_FILE"
+	flock "$lock"
+	for _ in 1 2; do
+		"$PBM_BPF_STAMP" id "${HELD_IDS[0]}" "${STAMP[@]}" >>"$TMP/out" 2>>"$TMP/err" {lock}>&- &
+		pids+=("$!")
+	done
+	for pid in "${pids[@]}"; do
+		await "bpf-stamp at the lock" waits_for_lock "$pid"
+	done
+	[[ -z $(maps_of 0) ]] || fail "it is stamped"
+	exec {lock}>&-
+	for pid in "${pids[@]}"; do
+		wait "$pid" && statuses+=(0) || statuses+=("$?")
+	done
+	[[ $(printf '%s\n' "${statuses[@]}" | sort | paste -s) = 0$'\t'1 ]] || fail "status ${statuses[*]}"
+	[[ $(maps_of 0) =~ ^[0-9]+$ ]] || fail "its maps are $(maps_of 0)"
+	bpftool_shows_stamp 0
+	[[ $(stat -c '%U %a' "$LOCK_FILE") = "root 600" ]] || fail "others can open $LOCK_FILE"
+}
+
+# survives PERF: it records, reports, prints and shows what runs, with each kind of stamp.
+survives()
+{
+	local PBM_PERF=$1 command
+
+	hold_busy
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	record "$TMP/data"
+	for command in "report --stdio" script "report --header-only" "script --show-bpf-events"; do
+		# shellcheck disable=SC2086 # the options of a command
+		"$PBM_PERF" $command -i "$TMP/data" >"$TMP/out" || fail "perf $command ends with status $?"
+	done
+	start_top -e cpu-clock
+	trap 'release; stop_top' EXIT
+	await "the program in perf top" load_and_look "% .*bpf_prog_[0-9a-f]+_"
+	stop_top
+}
+
+test_perf_without_the_series_survives_it()
+{
+	unpatched_perf
+	survives "$PBM_UNPATCHED_PERF"
+}
+
+# It writes records itself, and takes the names from the BTF of the map.
+test_newer_perf_without_the_series_survives_it()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	survives "$PBM_PEER_PERF"
+	wants_records_of_functions
+}
+
+test_unknown_programs()
+{
+	refuses 2 "id 4294967295: no BPF program" id 4294967295 a=b
+	refuses 2 "name no_such_program_$$: no BPF program" name "no_such_program_$$" a=b
+	refuses 2 "name : no BPF program" name '' a=b
+	refuses 2 "tag 0123: no BPF program" tag 0123 a=b
+	refuses 2 "pinned $TMP/none: No such file or directory" pinned "$TMP/none" a=b
+	refuses 2 "process 4294967295: /proc/4294967295/fdinfo: No such file or directory" pid 4294967295 a=b
+	# As 32 bits, it is 1.
+	refuses 2 "id 4294967297: not a number" id 4294967297 a=b
+	refuses 2 "id 1x: not a number" id 1x a=b
+	refuses 2 "id +1: not a number" id +1 a=b
+	refuses 2 "'ids' is not id, name, tag, pinned or pid" ids 1 a=b
+}
+
+test_bad_keys()
+{
+	local arg key
+
+	hold_busy
+	for arg in a 'a b=c' a.b=c =c 'ä=c' 'a-b=c' a$'\n'=c; do
+		refuses 2 "'$arg' is not KEY=VALUE" id "${HELD_IDS[0]}" "$arg"
+	done
+	refuses 2 "key a is there twice" id "${HELD_IDS[0]}" a=1 b=2 a=1
+	key=$(printf 'k%.0s' {1..64})
+	refuses 2 "key $key is longer than 63 characters" id "${HELD_IDS[0]}" "$key=1"
+	refuses 2 "the values are longer than 8192 bytes" id "${HELD_IDS[0]}" a= "b=$(head -c 8191 /dev/zero | tr '\0' x)"
+	refuses 2 "more than 200 keys" id "${HELD_IDS[0]}" k{1..201}=
+	refuses 2 usage: id "${HELD_IDS[0]}"
+	refuses 2 usage: --no-such-option id "${HELD_IDS[0]}" a=b
+	[[ -z $(maps_of 0) ]] || fail "it is stamped"
+}
+
+# Whatever it takes, perf can record.
+test_limits()
+{
+	local key
+
+	hold busy busy
+	key=$(printf 'k%.0s' {1..63})
+	stamps 0 id "${HELD_IDS[0]}" "$key=$(head -c 8191 /dev/zero | tr '\0' '\1')"
+	stamps 1 id "${HELD_IDS[1]}" k{1..200}=1
+	record "$TMP/data"
+	perfdata check "$TMP/data"
+	perfdata block "$TMP/data" >"$TMP/block"
+	awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id { print $4, length($5) }' "$TMP/block" >"$TMP/got"
+	echo "$key $((8191 * 6 + 2))" >"$TMP/want"
+	same "the long value" "$TMP/want" "$TMP/got"
+	(($(grep -c "^${HELD_IDS[1]}"$'\t' "$TMP/block") == 200)) || fail "not 200 keys"
+}
+
+# As root without that capability, so that it can be run from anywhere
+test_without_privilege()
+{
+	local stamp=${PBM_BPF_STAMP:-}
+
+	hold_busy
+	bpf_stamp --help >/dev/null
+	printf '#!/bin/sh\nexec setpriv --bounding-set -sys_admin -- "%s" "$@"\n' "$stamp" >"$TMP/unprivileged"
+	chmod 755 "$TMP/unprivileged"
+	PBM_BPF_STAMP=$TMP/unprivileged
+	refuses 2 "id ${HELD_IDS[0]}: finding programs takes CAP_SYS_ADMIN" id "${HELD_IDS[0]}" "${STAMP[@]}"
+	grep -q 'next: run it as root' "$TMP/err" || fail "no next step"
+	bpftool_shows 0
+}
+
+test_help()
+{
+	bpf_stamp --help >"$TMP/out"
+	grep -q '^usage: bpf-stamp ' "$TMP/out"
+	grep -q 'Exit status: 0 done, 1 a program was not stamped, 2 could not run' "$TMP/out"
+}
+
+run_tests
