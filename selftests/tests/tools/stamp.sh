@@ -354,7 +354,6 @@ test_select_by_tag()
 	bpftool_shows 2
 }
 
-# A program of which it has two file descriptors is one program.
 test_select_by_pid()
 {
 	hold busy plain simple
@@ -380,7 +379,8 @@ test_select_by_pin()
 	grep -q 'pinned /sys/fs/bpf/map: no BPF program' "$TMP/err" || fail "it says: $(cat "$TMP/err")"
 }
 
-# When attach has loaded another object, it holds the program only by the link.
+# attach holds a program that it has loaded, and by its link once more; when it has loaded
+# another object, by its link only.
 test_select_by_link()
 {
 	local id name
@@ -395,6 +395,8 @@ test_select_by_link()
 		"$3" pinned /sys/fs/bpf/link a=b; [ $? = 1 ]' \
 		sh "$BPFTOOL" "${LINK_IDS[0]}" "${PBM_BPF_STAMP:-}" 2>"$TMP/err" || bpf_stamp --help
 	grep -q -F "program $id ($name) is not stamped: it has metadata" "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
+	(($(grep -c "program $id " "$TMP/err") == 1)) || fail "it is selected twice"
 	ask load "$OUTPUT/profiler.bpf.o"
 	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
 }
@@ -428,7 +430,17 @@ test_two_at_once()
 	[[ $(printf '%s\n' "${statuses[@]}" | sort | paste -s) = 0$'\t'1 ]] || fail "status ${statuses[*]}"
 	[[ $(maps_of 0) =~ ^[0-9]+$ ]] || fail "its maps are $(maps_of 0)"
 	bpftool_shows_stamp 0
-	[[ $(stat -c '%U %a' "$LOCK_FILE") = "root 600" ]] || fail "others can open $LOCK_FILE"
+}
+
+# Whoever can open the file can keep it locked. This /run is a new one, as at boot.
+test_nobody_else_can_open_the_lock()
+{
+	hold_busy
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount -t tmpfs tmpfs /run && "$1" id "$2" a=b >&2 && stat -c "%U %a" "$3"' \
+		sh "${PBM_BPF_STAMP:-}" "${HELD_IDS[0]}" "$LOCK_FILE" >"$TMP/got" || bpf_stamp --help
+	echo "root 600" >"$TMP/want"
+	same "owner and mode of the lock" "$TMP/want" "$TMP/got"
 }
 
 # survives PERF: it records, reports, prints and shows what runs, with each kind of stamp.
