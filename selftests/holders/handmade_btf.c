@@ -320,11 +320,11 @@ static void load_plain_program(const char *name, int btf, int func, int line, in
 	};
 	const struct bpf_func_info funcs = { .type_id = func };
 	const struct bpf_line_info lines = { .file_name_off = line, .line_off = line };
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_btf_fd = btf);
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 	int fd;
 
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_btf_fd = btf);
 	if (func) {
 		opts.func_info = &funcs;
 		opts.func_info_cnt = 1;
@@ -334,7 +334,8 @@ static void load_plain_program(const char *name, int btf, int func, int line, in
 		opts.line_info_cnt = 1;
 		opts.line_info_rec_size = sizeof(lines);
 	}
-	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, 2, &opts), name);
+	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, 2, &opts),
+		     name);
 	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
 	printf("%u %s\n", info.id, name);
 }

@@ -166,11 +166,13 @@ enum { NO_RODATA, RODATA, METADATA };
 static int btf__look_for_metadata(const struct btf *btf, __u32 type)
 {
 	const struct btf_type *var, *section = btf__type_by_id(btf, type);
+	__u32 nr;
 
 	if (!section || !btf_is_datasec(section) ||
 	    strncmp(btf__str_by_offset(btf, section->name_off), ".rodata", 7))
 		return NO_RODATA;
-	for (int i = 0; i < btf_vlen(section); i++) {
+	nr = btf_vlen(section);
+	for (__u32 i = 0; i < nr; i++) {
 		var = btf__type_by_id(btf, btf_var_secinfos(section)[i].type);
 		if (!strncmp(btf__str_by_offset(btf, var->name_off), PREFIX, PREFIX_LEN))
 			return METADATA;
@@ -357,17 +359,19 @@ static __u32 parse_number(const char *kind, const char *text)
 	char *end;
 
 	number = strtoul(text, &end, 10);
-	if (!isdigit(*text) || *end || number > UINT_MAX)
+	if (!isdigit((unsigned char)*text) || *end || number > UINT_MAX)
 		error(COULD_NOT_RUN, 0, "%s %s: not a number", kind, text);
 	return number;
 }
 
 static void parse_pair(const char *arg)
 {
-	const size_t len = strspn(arg, "abcdefghijklmnopqrstuvwxyz" "_0123456789"
-				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-	const size_t size = strlen(arg + len);
+	size_t len = 0, size;
 
+	while (isalnum((unsigned char)arg[len]) || arg[len] == '_')
+		len++;
+	/* The '=' and the NUL at the end take the same room. */
+	size = strlen(arg + len);
 	if (!len || arg[len] != '=')
 		error(COULD_NOT_RUN, 0,
 		      "'%s' is not KEY=VALUE\n  next: use letters, digits and '_' for KEY", arg);
@@ -383,7 +387,6 @@ static void parse_pair(const char *arg)
 		if (!strcmp(pairs[i].name, pairs[nr_pairs].name))
 			error(COULD_NOT_RUN, 0, "key %.*s is there twice", (int)len, arg);
 	}
-	/* The '=' and the NUL at the end take the same room. */
 	pairs[nr_pairs].offset = values_size;
 	pairs[nr_pairs++].size = size;
 	memcpy(values + values_size, arg + len + 1, size);
