@@ -81,8 +81,8 @@ static void print_help(FILE *out)
 	      "  tag TAG      all programs with this tag\n"
 	      "  pinned PATH  the program, or that of the link, which is pinned there\n"
 	      "  pid PID      all programs that this process holds, itself or by links\n\n"
-	      "  --even-without-btf  also programs without BTF, of which perf 6.17 and later\n"
-	      "               can die (see the man page)\n"
+	      "  --even-without-btf  also programs without BTF, of which perf 6.18 without the\n"
+	      "               series dies (see the man page)\n"
 	      "  -h, --help   this text\n\n"
 	      "Prints the id and the name of each program that was stamped.\n"
 	      "Exit status: 0 done, 1 a program was not stamped, 2 could not run.\n", out);
