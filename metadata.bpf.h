@@ -14,7 +14,7 @@
  *		...
  *
  * bpftool and perf show the keys of all programs of an object, and the values with the
- * types that they have in C. The object needs BTF: compile it with -g. Documentation/loaders.rst
+ * types that they have in C. The object needs BTF: compile it with -g. Documentation/origins.rst
  * says which loaders need BPF_METADATA_REF(), and where even that does not help.
  */
 #ifndef __METADATA_BPF_H

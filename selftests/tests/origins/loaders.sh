@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What each loader brings into the kernel, and so into a recording: of a program that
-# refers to its metadata, and of one that does not. Documentation/loaders.rst says the same
+# refers to its metadata, and of one that does not. Documentation/origins.rst says the same
 # in words. loaded.bpf.c is compiled by the oldest and the newest clang that are here.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"

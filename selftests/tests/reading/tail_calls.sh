@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Programs that are called by tail calls: kernel.bpf_stats_enabled counts them as the
+# program that was called first. Samples tell which one runs.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+STATS=/proc/sys/kernel/bpf_stats_enabled
+
+# What was set before is set again when this shell ends, however that is.
+count_runs()
+{
+	[[ -e $STATS ]] || skip "this kernel has no $STATS"
+	# shellcheck disable=SC2034 # it is only kept open
+	exec {COUNTING}> >(old=$(<"$STATS"); echo 1 >"$STATS"; trap '' INT TERM; cat; echo "$old" >"$STATS")
+	await "$STATS" grep -q -x 1 "$STATS"
+}
+
+# The recording is the same for all tests of this file.
+record_once()
+{
+	[[ ! -e $TMP/run-times ]] || return 0
+	hold tails
+	[[ ${HELD_NAMES[*]} = "entry middle leaf" ]] || fail "not in this order: ${HELD_NAMES[*]}"
+	spend 0 $((60000 / SCALE))
+	count_runs
+	record "$TMP/file" -g
+	"$BPFTOOL" -j prog show | python3 -c '
+import json, sys
+programs = {prog["id"]: prog for prog in json.load(sys.stdin)}
+for i in map(int, sys.argv[1:]):
+    print(programs[i]["name"], programs[i].get("run_time_ns", 0))' "${HELD_IDS[@]}" >"$TMP/run-times.part"
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+	mv "$TMP/run-times.part" "$TMP/run-times"
+}
+
+# "NAME PERIOD" of the held programs, by their own samples
+periods()
+{
+	"$PBM_PERF" report --no-children -g none -F period,bpf_prog --stdio -i "$TMP/file" 2>/dev/null |
+		awk 'NR == FNR { held[$1]; next } $2 in held { print $3, $1 }' "$TMP/ids" -
+}
+
+test_samples_tell_the_callee_where_bpf_stats_tell_the_first_caller()
+{
+	record_once
+	cat "$TMP/run-times"
+	[[ $(sed -E 's/[1-9][0-9]*$/N/' "$TMP/run-times") = $'entry N\nmiddle 0\nleaf 0' ]] ||
+		fail "bpf_stats counts others, too"
+	periods >"$TMP/periods"
+	cat "$TMP/periods"
+	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "not leaf, middle, entry"
+}
+
+# The callee has the frame of the caller, so the caller is not in its stacks.
+test_the_caller_does_not_have_the_cost_of_the_callee()
+{
+	record_once
+	"$PBM_PERF" script -F ip,sym -i "$TMP/file" 2>/dev/null |
+		awk 'BEGIN { RS = "" } /_leaf$|_leaf\n/ { n++; both += /_(middle|entry)\n/ } END { print n + 0, both + 0 }' >"$TMP/stacks"
+	cat "$TMP/stacks"
+	grep -q '^[1-9][0-9]* 0$' "$TMP/stacks" || fail "stacks of leaf, with a caller: $(cat "$TMP/stacks")"
+}
+
+run_tests
