@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+NATIVE_ONLY="it compares times"
+
 STATS=/proc/sys/kernel/bpf_stats_enabled
 
 # What was set before is set again when this shell ends, however that is.

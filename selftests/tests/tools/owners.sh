@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+NATIVE_ONLY="it asks about this machine"
+
 OWNERS=$SELFTESTS/../tools/bpf-owners/bpf-owners
 INHERIT=${OUTPUT-}/inherit
 CAT=$(readlink -f "$(type -P cat)")

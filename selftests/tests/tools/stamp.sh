@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+NATIVE_ONLY="perf records many times"
+
 LOCK_FILE=/run/bpf-stamp.lock
 STAMP=(unit=nginx.service version=1.2.3)
 SET='unit="nginx.service", version="1.2.3"'
