@@ -17,7 +17,7 @@ struct {
 	.values = { (void *)&middle, (void *)&leaf },
 };
 
-static __always_inline unsigned int spend(struct __sk_buff *skb, int rounds)
+static __always_inline unsigned int spend(struct __sk_buff *skb, unsigned int rounds)
 {
 	unsigned int i, x = skb->len;
 
