@@ -26,8 +26,8 @@ make_json()
 	python3 - "$@" <<-'END'
 	import json, sys
 	metadata = {"unit": "a.service", "version": "other", "exe": "/x \"\\\x07\u00e9=\n,:[]{}"}
-	print(json.dumps([{"name": "any", "id": int(i), "metadata": {"nr": int(i), **metadata}}
-	                  for i in sys.argv[1:]], indent=1))
+	print(json.dumps([{"name": "any", "metadata": {"nr": int(i), **metadata}, "id": int(i), "i": 7, "ids": 8}
+	                  for i in sys.argv[1:]], indent="\t", ensure_ascii=False).replace("\n", "\r\n"))
 	END
 }
 
@@ -48,7 +48,7 @@ want_added()
 	metadata_of "$2" >"$TMP/declared"
 	python3 - "$TMP/json" "$TMP/declared" <<-'END' | LC_ALL=C sort >"$TMP/want"
 	import json, sys
-	values = {(prog["id"], key): json.dumps(value) for prog in json.load(open(sys.argv[1]))
+	values = {(prog["id"], key): json.dumps(value, ensure_ascii=False) for prog in json.load(open(sys.argv[1]))
 	          for key, value in prog["metadata"].items()}
 	for line in open(sys.argv[2]):
 	    prog, key, value = line.rstrip("\n").split(" ", 2)
@@ -93,6 +93,29 @@ test_records_of_others_count_as_declared()
 	record_once
 	add "$TMP/json" -i "$TMP/records-only" -o "$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
+	add "$TMP/json" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
+	perfdata programs "$TMP/out" >"$TMP/programs"
+	grep -q '_simple\[version=1' "$TMP/programs" || fail "not the version of the records"
+}
+
+# Its events are compressed. Of a file, bpf_prog_info has the id; of a pipe, the metadata.
+test_programs_without_events()
+{
+	local mode
+
+	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
+	for mode in none header; do
+		start_recording "$TMP/compressed" -a -z --bpf-metadata="$mode"
+		hold simple
+		interrupt_recording
+		make_json "${HELD_IDS[0]}" >"$TMP/late"
+		[[ $mode = none ]] || "$PBM_PERF" inject -i "$TMP/compressed" -o - >"$TMP/late-pipe"
+		[[ $mode = none ]] || mv "$TMP/late-pipe" "$TMP/compressed"
+		add "$TMP/late" -i "$TMP/compressed" -o "$TMP/out"
+		perfdata block "$TMP/out" | cut -f 1,4 | grep -q -x "${HELD_IDS[0]}	unit" ||
+			fail "$mode: $(cat "$TMP/messages")"
+		release
+	done
 }
 
 test_other_events_stay()
@@ -124,7 +147,7 @@ test_programs_that_the_input_lacks_are_warned_of()
 	local option
 
 	record_once
-	make_json 4294967296 4294967295 >"$TMP/others"
+	make_json $(($(grep -m 1 -o '"id": [0-9]*' "$TMP/json" | grep -o '[0-9]*') + 4294967296)) 4294967295 >"$TMP/others"
 	for option in "" --bpf-metadata-names=unit; do
 		add "$TMP/others" ${option:+"$option"} -i "$TMP/both" -o "$TMP/out"
 		want_message "lacks 2 BPF programs of $TMP/others"
@@ -159,8 +182,10 @@ test_broken_files_are_errors()
 	done <<-'END'
 		1 [
 		0 {"id":1}
-		3 "a"
+		0 "a"
 		4 ["a"]
+		0 
+		9 [{"meta":{}}]
 		9 [{"id":1}
 		8 [{"id":1]
 		1 [1]
@@ -181,6 +206,7 @@ test_broken_files_are_errors()
 	refused "$TMP/broken" "from byte"
 	printf '[{"metadata":{"a":"b\\\n"}}]' >"$TMP/broken"
 	refused "$TMP/broken" "from byte"
+	refused "$TMP" "Can't use $TMP from byte 0 on"
 	refused "$TMP/not-there" "Can't read $TMP/not-there: No such file"
 }
 
