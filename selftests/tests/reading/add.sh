@@ -107,7 +107,7 @@ test_programs_without_events()
 	for mode in none header; do
 		start_recording "$TMP/compressed" -a -z --bpf-metadata="$mode"
 		hold simple
-		interrupt_recording
+		stop_recording
 		make_json "${HELD_IDS[0]}" >"$TMP/late"
 		[[ $mode = none ]] || "$PBM_PERF" inject -i "$TMP/compressed" -o - >"$TMP/late-pipe"
 		[[ $mode = none ]] || mv "$TMP/late-pipe" "$TMP/compressed"
