@@ -6,9 +6,6 @@
  * The BTF of the map is a copy of the program's, with the section added. perf without the
  * series takes the type ids of the program's functions for those of the map's BTF; in a
  * copy they are, so its records have the right names.
- *
- * Names of programs are printed as they are: the kernel takes only letters, digits, '_'
- * and '.' in them.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -33,6 +30,8 @@
 #define MAX_PAIRS	200	/* which has room for 202 */
 #define MAX_VALUES	8192	/* perf takes 64 KiB, with escapes of 6 characters each */
 #define MAX_MAPS	1024	/* of a program; the verifier takes 64 */
+/* How the kernel names files of programs and links */
+#define BPF_FILE	"anon_inode:bpf"
 /* Only root can open it. A file that anybody could open, anybody could keep locked. */
 #define LOCK_FILE	"/run/bpf-stamp.lock"
 
@@ -44,7 +43,7 @@ struct program {
 	struct bpf_func_info func;
 	__u32 map_ids[MAX_MAPS];
 	char name[512];
-	char label[600];	/* for messages */
+	char label[4 * 512 + 32];	/* for messages, and with escapes */
 };
 
 static struct {
@@ -133,7 +132,7 @@ out:
 	return err ?: fd;
 }
 
-/* The same, and programs with one BTF share a map. It is there as long as one of them is. */
+/* The same, and programs with one BTF share a map. It lives as long as one of them. */
 static int get_map(__u32 btf_id)
 {
 	struct bpf_map_info info = {};
@@ -204,6 +203,14 @@ static int look_for_metadata(__u32 map_id)
 	return ret;
 }
 
+/* For the kernel the letters of Latin-1 are letters, too. They are not UTF-8. */
+static void put_name(char *to, const char *name)
+{
+	for (; *name; name++)
+		to += sprintf(to, isascii(*name) ? "%c" : "\\x%02x", (unsigned char)*name);
+	*to = '\0';
+}
+
 /* As bpftool: the kernel keeps 15 characters, the function has the whole name. */
 static void program__set_name(struct program *prog)
 {
@@ -218,7 +225,9 @@ static void program__set_name(struct program *prog)
 		snprintf(prog->name, sizeof(prog->name), "%s",
 			 btf__str_by_offset(btf, t->name_off));
 	btf__free(btf);
-	snprintf(prog->label, sizeof(prog->label), "program %u (%s)", prog->info.id, prog->name);
+	snprintf(prog->label, sizeof(prog->label), "program %u (", prog->info.id);
+	put_name(prog->label + strlen(prog->label), prog->name);
+	strcat(prog->label, ")");
 }
 
 static int program__open(struct program *prog, __u32 id)
@@ -246,6 +255,7 @@ static int program__open(struct program *prog, __u32 id)
 static bool program__stamp(const struct program *prog)
 {
 	int map, err = 0, found = NO_RODATA;
+	char name[4 * sizeof(prog->name)];
 
 	if (prog->info.nr_map_ids > MAX_MAPS)
 		err = -E2BIG;
@@ -281,11 +291,12 @@ static bool program__stamp(const struct program *prog)
 	err = bpf_prog_bind_map(prog->fd, map, NULL);
 	close(map);
 	if (err) {
-		error(0, -err, "%s is not stamped: can't bind a map, which takes Linux v5.10",
+		error(0, -err, "%s is not stamped: can't bind a map (this needs Linux v5.10)",
 		      prog->label);
 		return false;
 	}
-	printf("%u %s\n", prog->info.id, prog->name);
+	put_name(name, prog->name);
+	printf("%u %s\n", prog->info.id, name);
 	if (found == RODATA)
 		error(0, 0,
 		      "%s is stamped, but bpftool won't show it: it shows the first .rodata map only",
@@ -306,16 +317,23 @@ static void add_id(__u32 id)
 }
 
 /*
- * Only the first prog_id counts: a link has names of others behind it, which may have
- * newlines.
+ * Other files than BPF's may have names of others in their fdinfo, and these newlines: a
+ * dma-buf has. A link has them behind its prog_id, so only the first one counts.
  */
-static void add_fdinfo(int dir, const char *path)
+static void add_fd(int process, const char *number)
 {
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char line[256];
+	char path[64], line[256];
+	FILE *file;
 	__u32 id;
+	int fd;
 
+	snprintf(path, sizeof(path), "fd/%s", number);
+	if (readlinkat(process, path, line, sizeof(line)) < (ssize_t)strlen(BPF_FILE) ||
+	    strncmp(line, BPF_FILE, strlen(BPF_FILE)))
+		return;
+	snprintf(path, sizeof(path), "fdinfo/%s", number);
+	fd = openat(process, path, O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "prog_id:\t%u", &id) != 1)
 			continue;
@@ -326,30 +344,45 @@ static void add_fdinfo(int dir, const char *path)
 		fclose(file);
 }
 
+static int open_process(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		error(COULD_NOT_RUN, errno, "%s", path);
+	return fd;
+}
+
 static void add_pid(__u32 pid)
 {
 	struct dirent *entry;
-	char path[64];
+	int process, fd;
+	char path[32];
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%u/fdinfo", pid);
-	dir = opendir(path);
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	process = open_process(path);
+	fd = openat(process, "fdinfo", O_RDONLY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir)
-		error(COULD_NOT_RUN, errno, "process %u: %s", pid, path);
+		error(COULD_NOT_RUN, errno,
+		      "process %u: its descriptors can't be read (this needs CAP_SYS_PTRACE)", pid);
 	while ((entry = readdir(dir)))
-		add_fdinfo(dirfd(dir), entry->d_name);
+		add_fd(process, entry->d_name);
 	closedir(dir);
+	close(process);
 }
 
 static void add_pinned(const char *pinned)
 {
-	int fd = bpf_obj_get(pinned);
-	char path[64];
+	int process = open_process("/proc/self"), fd = bpf_obj_get(pinned);
+	char number[16];
 
 	if (fd < 0)
 		error(COULD_NOT_RUN, errno, "pinned %s", pinned);
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	add_fdinfo(AT_FDCWD, path);
+	snprintf(number, sizeof(number), "%d", fd);
+	add_fd(process, number);
+	close(process);
 	close(fd);
 }
 
@@ -436,7 +469,7 @@ static int stamp(const char *kind, const char *text)
 	return failed ? NOT_STAMPED : DONE;
 }
 
-/* From the look for metadata to the bound map, nobody else stamps. It ends with us. */
+/* From the look for metadata to the bound map, nobody else stamps. The lock ends with this process. */
 static void take_lock(void)
 {
 	int fd = open(LOCK_FILE, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -453,8 +486,8 @@ int main(int argc, char **argv)
 		{}
 	};
 	const char *kind, *text;
+	int opt, status;
 	__u32 id;
-	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) == 'e')
 		even_without_btf = true;
@@ -474,7 +507,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(NULL);
 	if (bpf_prog_get_next_id(0, &id) && errno == EPERM)
 		error(COULD_NOT_RUN, 0,
-		      "%s %s: finding programs takes CAP_SYS_ADMIN\n  next: run it as root",
+		      "%s %s: finding programs needs CAP_SYS_ADMIN\n  next: run it as root",
 		      kind, text);
 	if (!strcmp(kind, "id"))
 		add_id(parse_number(kind, text));
@@ -486,5 +519,8 @@ int main(int argc, char **argv)
 		error(COULD_NOT_RUN, 0, "'%s' is not id, name, tag, pinned or pid\n  next: --help",
 		      kind);
 	take_lock();
-	return stamp(kind, text);
+	status = stamp(kind, text);
+	if (fclose(stdout))
+		error(NOT_STAMPED, errno, "the list of stamped programs can't be written");
+	return status;
 }

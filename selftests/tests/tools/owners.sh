@@ -21,6 +21,7 @@ start_test()
 {
 	export BIN=$TMP/bin PROC=$TMP/proc BPFFS=$TMP/bpffs CGROUP=
 
+	native_only "$NATIVE_ONLY"
 	rm -rf "$BIN" "$PROC" "$BPFFS"
 	mkdir "$BIN" "$PROC" "$BPFFS"
 }
