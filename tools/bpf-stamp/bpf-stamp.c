@@ -469,7 +469,10 @@ static int stamp(const char *kind, const char *text)
 	return failed ? NOT_STAMPED : DONE;
 }
 
-/* From the look for metadata to the bound map, nobody else stamps. The lock ends with this process. */
+/*
+ * From the look for metadata to the bound map, nobody else stamps. The lock ends with this
+ * process.
+ */
 static void take_lock(void)
 {
 	int fd = open(LOCK_FILE, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -100,6 +100,14 @@ instructions()
 			END { printf "%.0f\n", sum }'
 }
 
+# Of the same report, some runs take two percent more than others.
+fewest_instructions()
+{
+	for _ in 1 2 3; do
+		instructions "$@" || return
+	done | sort -n | head -n 1
+}
+
 test_record_takes_at_most_three_percent_more_instructions()
 {
 	local options=(-N -q -e cpu-clock -c 100000000000 -o "$TMP/data" -- true)
@@ -123,8 +131,8 @@ test_report_takes_at_most_one_and_a_half_percent_more_instructions()
 	spend 0 1000000 "$((PROGRAMS - 1))" 1000000
 	# Not of all CPUs: other programs' symbols would hide what metadata costs.
 	"$PBM_PERF" record -N -q -e cpu-clock --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
-	unpatched=$(instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
-	patched=$(instructions "$PBM_PERF" report --stdio -i "$TMP/data")
+	unpatched=$(fewest_instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
+	patched=$(fewest_instructions "$PBM_PERF" report --stdio -i "$TMP/data")
 	echo "instructions: $unpatched without the patches, $patched with them"
 	((unpatched > 0 && 1000 * patched <= 1015 * unpatched)) || fail "more than 1.5 % more instructions"
 }
