@@ -376,6 +376,8 @@ test_units_and_containers()
 		1:name=systemd:/docker/$ID_64\n0::/system.slice/containerd.service||$ID_64
 		1:name=systemd:/\n0::/system.slice/new.service|new.service|
 		0::/../../system.slice/outside.service|outside.service|
+		0::/docker/$ID_64/a\\r1:name=systemd:/x.service|x.service|$ID_64
+		0::/system.slice/_cpu.service|cpu.service|
 		0::/system.slice/a:b\\\\x2dc.service|a:b\\x2dc.service|
 	END
 	hold_command "$INHERIT" -n "${#cases[@]}" cat
