@@ -115,7 +115,7 @@ test_programs_without_events()
 		perfdata block "$TMP/out" >"$TMP/all-lines"
 		cut -f 1,4 "$TMP/all-lines" >"$TMP/keys"
 		grep -q -x "${HELD_IDS[0]}	unit" "$TMP/keys" ||
-			fail "$mode: $(cat "$TMP/messages")"
+			fail "$mode: program ${HELD_IDS[0]} has no unit: $(cat "$TMP/messages" "$TMP/all-lines")"
 		release
 	done
 }
