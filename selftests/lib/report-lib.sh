@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Shared by the tests of perf report, script, diff and top in tests/reading/. Each of them
+# sources this file instead of test-lib.sh.
+
+# shellcheck source=selftests/lib/test-lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/test-lib.sh"
+
+# shellcheck disable=SC2034 # the tests use it
+NOT_BPF=N/A
+# Matches a symbol that is a function of a BPF program. mawk does not support {16}.
+HEX='[0-9a-f]'
+# shellcheck disable=SC2034 # the tests use it
+FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
+
+# All tests of a file share these recordings. They have four programs of the same name: two
+# versions, one program without metadata, and the first version again.
+record_once()
+{
+	[[ ! -e $TMP/ids ]] || return 0
+	hold busy_v1 busy_v2 busy busy_v1
+	spend 0 20000 1 60000 2 30000 3 10000
+	record "$TMP/all" -g
+	record - -g >"$TMP/pipe"
+	perfdata strip "$TMP/all" "$TMP/block-only"
+	perfdata strip-block "$TMP/all" "$TMP/records-only"
+	costs_by_program "$TMP/all" >"$TMP/costs"
+	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
+}
+
+# Without callchains: they hide the rows that the test reads.
+report()
+{
+	"$PBM_PERF" report --stdio --no-children -g none "$@"
+}
+
+# The rows of perf report, as KEY[|KEY...]<TAB>PERIOD
+rows()
+{
+	report -t '|' "$@" >"$TMP/report"
+	awk -F ' *[|] *' '/^#/ || /^$/ { next }
+		{ gsub(/^ +| +$/, ""); row = $2; for (i = 3; i <= NF; i++) row = row "|" $i; print row "\t" $1 }' \
+		"$TMP/report" | sort
+}
+
+# Read lines KEY<TAB>PERIOD and print the sum for each key. %d of mawk ends at 2^31.
+sum_up()
+{
+	awk -F '\t' '{ sum[$1] += $2 } END { for (key in sum) printf "%s\t%.0f\n", key, sum[key] }' | sort
+}
+
+# ID NAME<TAB>PERIOD, as -s bpf_prog prints them
+costs_by_program()
+{
+	perfdata costs "$1" | awk -F '\t' '{ print ($1 == "N/A" ? $1 : $1 " " $2) "\t" $4 }' | sum_up
+}
+
+# ID<TAB>KEY=VALUE, ... sorted by key. $2 (ERE) selects keys.
+sets_by_program()
+{
+	perfdata block "$1" | sort -t $'\t' -k 1,1n -k 4,4 | awk -F '\t' -v keys="^(${2:-.*})$" '
+		$4 ~ keys { set[$1] = set[$1] (set[$1] == "" ? "" : ", ") $4 "=" $5 }
+		END { for (id in set) print id "\t" set[id] }'
+}
+
+# costs_by_set FILE [KEYS [SAMPLES]]: SET<TAB>PERIOD, as -s bpf_metadata prints them. The sets
+# come from the block of FILE, the samples from SAMPLES (default: FILE). A program in the block
+# without any of the keys is (none). A program that is not in the block is (unknown).
+costs_by_set()
+{
+	sets_by_program "$1" "${2:-}" >"$TMP/sets"
+	perfdata block "$1" >"$TMP/block"
+	perfdata without "$1" | cut -f 1 | cat - <(cut -f 1 "$TMP/block") >"$TMP/looked-at"
+	perfdata costs "${3:-$1}" | awk -F '\t' '
+		FILENAME == ARGV[1] { set[$1] = $2; next }
+		FILENAME == ARGV[2] { none[$1]; next }
+		$1 == "N/A" { print $1 "\t" $4; next }
+		{ print ($1 in set ? set[$1] : $1 in none ? "(none)" : "(unknown)") "\t" $4 }' \
+		"$TMP/sets" "$TMP/looked-at" - | sum_up
+}
+
+# VALUE<TAB>PERIOD of field $1 of perf script, for the samples in file $2
+script_costs()
+{
+	"$PBM_PERF" script -G -F "period,$1" -i "$2" | sed 's/^ *\([0-9]*\)  *\(.*\)/\2\t\1/' | sum_up
+}
+
+# $TMP/want-prog and $TMP/want-set have the costs, as perf report prints them: with a blank after
+# the id and each comma.
+want_script_costs()
+{
+	sed 's/^\([0-9]*\) /\1:/' "$TMP/want-prog" | sort >"$TMP/want"
+	script_costs bpf_prog "$1" >"$TMP/got"
+	same "programs in perf script" "$TMP/want" "$TMP/got"
+	sed 's/, /,/g' "$TMP/want-set" | sort >"$TMP/want"
+	script_costs bpf_metadata "$1" >"$TMP/got"
+	same "sets in perf script" "$TMP/want" "$TMP/got"
+}
+
+want_warnings()
+{
+	printf "WARNING: No BPF program has metadata with the key '%s'\n" "$@" >"$TMP/want"
+}
+
+# Two programs. The set of one has umlauts. The set of the other has $1 times characters that take
+# two columns, one column and none.
+made_up_wide()
+{
+	made_up <<-END
+		file.block = file.make_block([([(b"team", '"Gr\u00f6\u00dfe"'.encode())], [7]),
+		                              ([(b"team", ('"' + "\u6771\u4eac e\u0301" * $1 + '"').encode())], [9])])
+	END
+}
+
+# count_aligned COLUMN...: print the number of the rows on standard input that have all columns.
+# Fail unless each column begins at the same place in all rows. COLUMN is an ERE of its text.
+count_aligned()
+{
+	python3 - "$@" <(cat) <<-'END'
+		import re, sys, unicodedata
+
+		def width(text):
+		    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+		               for c in text)
+
+		rows = set()
+		for line in open(sys.argv[-1], encoding="utf-8"):
+		    found = [re.search(column, line) for column in sys.argv[1:-1]]
+		    if all(found):
+		        rows.add((tuple(width(line[:at.start()]) for at in found), line))
+		if len({begins for begins, _ in rows}) > 1:
+		    sys.exit("\n".join(line.rstrip() for _, line in rows))
+		print(len(rows))
+	END
+}
+
+# Write a generated file. Standard input is Python code that changes "file".
+made_up()
+{
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File()'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+}

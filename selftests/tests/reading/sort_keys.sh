@@ -1,0 +1,450 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version,
+# compared with sums over the raw samples. Keys, filters, columns, callchains.
+
+. "$(dirname "$0")/../../lib/report-lib.sh"
+
+# A row of its own for each of the held programs with these indices
+want_programs()
+{
+	local index id
+
+	for index; do
+		id=$(sed -n "$((index + 1))p" "$TMP/ids")
+		grep "^$id busy"$'\t' "$TMP/want" || fail "no sample in program $id"
+	done
+}
+
+test_programs_cost_what_their_samples_sum_up_to()
+{
+	record_once
+	cp "$TMP/costs" "$TMP/want"
+	want_programs 0 1 2 3
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "cost by program" "$TMP/want" "$TMP/got"
+}
+
+test_programs_cost_what_their_functions_cost()
+{
+	record_once
+	cp "$TMP/costs" "$TMP/want"
+	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/all" >"$TMP/functions"
+	awk -F '\t' '{ sub(/[|].*/, "", $1); print $1 "\t" $2 }' "$TMP/functions" | sum_up >"$TMP/got"
+	same "cost by program and function" "$TMP/want" "$TMP/got"
+	# And each function alone, the main one and the others
+	perfdata costs "$TMP/all" | awk -F '\t' '$1 != "N/A" { print $1 " " $2 "|[k] " $3 "\t" $4 }' |
+		sort >"$TMP/want"
+	(($(wc -l <"$TMP/want") >= 10)) || fail "samples in too few functions: $(cat "$TMP/want")"
+	grep -v "^$NOT_BPF" "$TMP/functions" >"$TMP/got"
+	same "cost by function" "$TMP/want" "$TMP/got"
+	# -s sym knows no programs, but has the same functions in all.
+	rows -s sym -F period,sym -i "$TMP/all" | awk -F '\t' -v bpf="$FUNCTION" \
+		'$1 ~ bpf { print "all\t" $2 }' | sum_up >"$TMP/got"
+	awk -F '\t' '!/^N/ { print "all\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
+	same "cost of all functions" "$TMP/want" "$TMP/got"
+}
+
+# What perf script prints of each sample, by another path of perf
+test_all_programs_cost_what_perf_script_shows()
+{
+	record_once
+	"$PBM_PERF" script -F period,ip,sym -G -i "$TMP/all" |
+		awk -v bpf="^$FUNCTION" '{ print ($3 ~ bpf ? "BPF" : "N/A") "\t" $1 }' | sum_up >"$TMP/got"
+	awk -F '\t' '{ print ($1 == "N/A" ? $1 : "BPF") "\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
+	same "cost in perf script" "$TMP/want" "$TMP/got"
+}
+
+test_programs_with_equal_sets_fold_together()
+{
+	record_once
+	costs_by_set "$TMP/all" >"$TMP/want"
+	# Programs of others may have sets, too.
+	cut -f 1 "$TMP/want" | grep -x -e '(none)' -e "$NOT_BPF" -e 'owner="tests", version=.*' | sort >"$TMP/names"
+	printf '%s\n' '(none)' "$NOT_BPF" 'owner="tests", version="1.0"' 'owner="tests", version="2.0"' |
+		sort >"$TMP/want-names"
+	same "sets" "$TMP/want-names" "$TMP/names"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/all" >"$TMP/got"
+	same "cost by set" "$TMP/want" "$TMP/got"
+}
+
+test_keys_choose_what_counts_and_shows()
+{
+	native_only "it reads the file of another test"
+	record_once
+	costs_by_set "$TMP/all" owner >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner -i "$TMP/all" >"$TMP/got"
+	same "cost by owner" "$TMP/want" "$TMP/got"
+	grep -q '^owner="tests"'$'\t' "$TMP/got" || fail "no row for the owner"
+
+	costs_by_set "$TMP/all" version >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys=version -i "$TMP/all" >"$TMP/got"
+	same "cost by version" "$TMP/want" "$TMP/got"
+
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner --no-bpf-metadata-keys \
+		-i "$TMP/all" >"$TMP/got"
+	costs_by_set "$TMP/all" >"$TMP/want"
+	same "cost by all keys" "$TMP/want" "$TMP/got"
+}
+
+# In which of two orders the keys are asked for, and which one they have in the set
+test_keys_stand_as_they_were_asked_for()
+{
+	native_only "it reads the file of another test"
+	record_once
+	costs_by_set "$TMP/all" 'owner|version' >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" >"$TMP/got"
+	same "cost by owner and version" "$TMP/want" "$TMP/got"
+
+	sed -i -E 's/^(owner=.*), (version=[^\t]*)/\2, \1/' "$TMP/want"
+	sort -o "$TMP/want" "$TMP/want"
+	grep -q '^version="1.0", owner="tests"'$'\t' "$TMP/want" || fail "no row has both"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
+	same "cost by version and owner" "$TMP/want" "$TMP/got"
+}
+
+test_keys_count_once_and_without_blanks()
+{
+	local keys
+
+	native_only "it reads the file of another test"
+	record_once
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys ' version , ,owner,version,' \
+		-i "$TMP/all" >"$TMP/got"
+	same "keys with blanks" "$TMP/want" "$TMP/got"
+	for keys in '' ',' ' , '; do
+		if report -s bpf_metadata --bpf-metadata-keys "$keys" -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
+			fail "'$keys' is accepted: $(head -n 20 "$TMP/out")"
+		fi
+		grep -F -x -e "No key of BPF metadata in '$keys'" -e "Not keys of BPF metadata: '$keys'" "$TMP/error" ||
+			fail "$(cat "$TMP/error")"
+	done
+}
+
+# perf report with report.bpf-metadata-keys = $1 in perfconfig
+rows_by_config()
+{
+	{
+		cat "$TMP/perfconfig"
+		printf '[report]\n\tbpf-metadata-keys = %s\n' "$1"
+	} >"$TMP/perfconfig.keys"
+	PERF_CONFIG=$TMP/perfconfig.keys rows -s bpf_metadata -F period,bpf_metadata "${@:2}" -i "$TMP/all"
+}
+
+test_keys_of_perfconfig_are_the_default()
+{
+	native_only "it reads the file of another test"
+	record_once
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version -i "$TMP/all" >"$TMP/want"
+	rows_by_config version >"$TMP/got"
+	same "keys of perfconfig" "$TMP/want" "$TMP/got"
+	rows_by_config owner --bpf-metadata-keys version >"$TMP/got"
+	same "keys of the command line" "$TMP/want" "$TMP/got"
+
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/all" >"$TMP/want"
+	rows_by_config owner --no-bpf-metadata-keys >"$TMP/got"
+	same "all keys" "$TMP/want" "$TMP/got"
+
+	# It is for all files, so nobody is warned of one without the key.
+	rows_by_config no_such_key 2>"$TMP/warning" >"$TMP/got"
+	[[ ! -s $TMP/warning ]] || fail "a warning of keys in perfconfig: $(cat "$TMP/warning")"
+}
+
+test_unknown_keys_are_warned_of()
+{
+	native_only "it reads the file of another test"
+	record_once
+	costs_by_set "$TMP/all" owner >"$TMP/want"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key,nor_this \
+		-i "$TMP/all" 2>"$TMP/warning" >"$TMP/got"
+	same "cost by owner" "$TMP/want" "$TMP/got"
+	want_warnings no_such_key nor_this
+	same "warning" "$TMP/want" "$TMP/warning"
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" \
+		2>"$TMP/warning" >"$TMP/got"
+	[[ ! -s $TMP/warning ]] || fail "a warning of known keys: $(cat "$TMP/warning")"
+}
+
+test_combine_with_other_keys()
+{
+	local keys
+
+	native_only "it reads the file of another test"
+	record_once
+	for keys in bpf_metadata,sym comm,bpf_metadata dso,bpf_metadata,bpf_prog; do
+		costs_by_set "$TMP/all" >"$TMP/want"
+		rows -s "$keys" -F "period,bpf_metadata,${keys/bpf_metadata/comm}" -i "$TMP/all" |
+			sed 's/|.*\t/\t/' | sum_up >"$TMP/got"
+		same "cost by set with -s $keys" "$TMP/want" "$TMP/got"
+	done
+}
+
+# The first column is the overhead: in percent, of two digits.
+percentages()
+{
+	awk -F '\t' '{ key[NR] = $1; cost[NR] = $2; sum += $2 }
+		END { for (i = 1; i <= NR; i++) printf "%s\t%.2f%%\n", key[i], 100 * cost[i] / sum }' | sort
+}
+
+test_overhead_is_the_share_of_all_samples()
+{
+	native_only "it reads the file of another test"
+	record_once
+	percentages <"$TMP/costs" >"$TMP/want"
+	rows -s bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "overhead by program" "$TMP/want" "$TMP/got"
+}
+
+# A key that is among the fields only sorts as well.
+test_fields_fold_without_sort()
+{
+	native_only "it reads the file of another test"
+	record_once
+	cp "$TMP/costs" "$TMP/want"
+	rows -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
+	same "cost by program" "$TMP/want" "$TMP/got"
+	costs_by_set "$TMP/all" >"$TMP/want"
+	rows -F period,bpf_metadata -i "$TMP/all" >"$TMP/got"
+	same "cost by set" "$TMP/want" "$TMP/got"
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/want"
+	rows -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/got"
+	same "cost by set of records" "$TMP/want" "$TMP/got"
+}
+
+test_hierarchy_has_the_sums_on_top()
+{
+	native_only "it reads the file of another test"
+	record_once
+	costs_by_set "$TMP/all" | percentages >"$TMP/want"
+	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
+	# A level is indented by three more blanks.
+	sed -n 's/^ \{1,5\}\([0-9.]*%\)  *\([^ ].*[^ ]\) *$/\2\t\1/p' "$TMP/report" | sort >"$TMP/got"
+	same "first level" "$TMP/want" "$TMP/got"
+	grep -E -q '^ {6,8}[0-9.]+% +[0-9]+ busy *$' "$TMP/report" || fail "no second level: $(cat "$TMP/report")"
+	grep -E -q '^ {9,11}[0-9.]+% +\[k\] bpf_prog_[0-9a-f]*_divide *$' "$TMP/report" ||
+		fail "no third level: $(cat "$TMP/report")"
+}
+
+# The samples with a function of a BPF program anywhere in the chain count for it.
+test_children_are_counted_by_callchains()
+{
+	native_only "it reads the file of another test"
+	record_once
+	"$PBM_PERF" script -F period,ip,sym -i "$TMP/all" >"$TMP/chains"
+	awk -v bpf="^$FUNCTION" 'function end() { if (has) sum += period; has = 0 }
+		NF == 1 { end(); period = $1; next }
+		$2 ~ bpf { has = 1 }
+		END { end(); printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/part"
+	# With a key that nobody has, all programs are one.
+	"$PBM_PERF" report --stdio --children -g none -t '|' --bpf-metadata-keys no_such_key \
+		-s bpf_metadata -F overhead_children,period,bpf_metadata -i "$TMP/all" >"$TMP/report" 2>"$TMP/warning"
+	awk 'NF == 1 { sum += $1 } END { printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/total"
+	awk -v part="$(cat "$TMP/part")" -v total="$(cat "$TMP/total")" \
+		'BEGIN { printf "%.2f%%\n", 100 * part / total }' >"$TMP/want"
+	awk -F ' *[|] *' '$3 ~ /^\(none\)/ { sub(/^ */, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	same "children" "$TMP/want" "$TMP/got"
+}
+
+test_callchains_are_shown_below_the_programs()
+{
+	local key
+
+	native_only "it reads the file of another test"
+	record_once
+	for key in bpf_prog bpf_metadata sym,bpf_metadata; do
+		report -s "$key" -i "$TMP/all" | sed -n '/^ *[0-9.]*%/p' | sort >"$TMP/want"
+		"$PBM_PERF" report --stdio --no-children -g caller -s "$key" -i "$TMP/all" >"$TMP/report"
+		sed -n '/^  \{0,4\}[0-9.]*%/p' "$TMP/report" | sort >"$TMP/got"
+		same "rows with callchains by $key" "$TMP/want" "$TMP/got"
+		grep -q 'bpf_test_run' "$TMP/report" || fail "no callchain by $key: $(head -n 40 "$TMP/report")"
+	done
+}
+
+test_tui_shows_the_rows()
+{
+	local row
+
+	native_only "it reads the file of another test"
+	record_once
+	report -s bpf_prog -i "$TMP/all" | sed -n 's/ *$//; s/^ *\([0-9]*[.][0-9]*%\)  *\(.*\)/\1 +\2/p' >"$TMP/rows"
+	[[ -s $TMP/rows ]] || fail "no row"
+	open_terminal "$PBM_PERF" report --tui --no-children -g none -s bpf_prog -i "$TMP/all"
+	while read -r row; do
+		await "row '$row' in the TUI" terminal_shows "^ *$row( |\$)"
+	done <"$TMP/rows"
+}
+
+test_columns_align_whatever_characters_are_in_them()
+{
+	local aligned
+
+	made_up_wide 200
+	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
+	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
+	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
+	[[ $aligned = 2 ]] || fail "$aligned rows"
+	# The underline is as long as what is longest.
+	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
+
+	# As many columns as there are, and no half of a character
+	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
+	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
+	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
+	same "cut columns" "$TMP/want" "$TMP/got"
+}
+
+# The pairs of lines, a program and its set, of which the second has text $1
+pairs_with()
+{
+	awk -v part="$1" 'NF { if (first == "") { first = $0; next }
+		if (index($0, part)) print first "\n" $0
+		first = "" }'
+}
+
+hierarchy()
+{
+	report -q -H -s bpf_prog,bpf_metadata "$@" | sed 's/ *$//; /^$/d'
+}
+
+# Before grep, the texts are those of the sums over samples, and of perf without a filter.
+test_rows_are_filtered_by_a_part_of_their_text()
+{
+	local file part
+
+	native_only "it reads the file of another test"
+	record_once
+	for part in 'version="1' 'version="' '=' N/A '(none)' 'no such text'; do
+		for file in "$TMP/block-only" "$TMP/records-only" -; do
+			rows -s bpf_metadata -F period,bpf_metadata -i "$file" <"$TMP/pipe" |
+				grep -F -e "$part" >"$TMP/want" || :
+			rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-filter "$part" \
+				-i "$file" <"$TMP/pipe" >"$TMP/got"
+			same "$part in sets of $file" "$TMP/want" "$TMP/got"
+		done
+		hierarchy -i "$TMP/all" | pairs_with "$part" >"$TMP/want"
+		hierarchy --bpf-metadata-filter "$part" -i "$TMP/all" >"$TMP/got"
+		same "$part in a hierarchy" "$TMP/want" "$TMP/got"
+	done
+	part=$(sed -n '2s/..$//p' "$TMP/ids")
+	for part in "$part" 'busy' N/A; do
+		grep -F -e "$part" "$TMP/costs" >"$TMP/want"
+		rows -s bpf_prog -F period,bpf_prog --bpf-prog-filter "$part" -i "$TMP/all" >"$TMP/got"
+		same "$part in programs" "$TMP/want" "$TMP/got"
+	done
+	rows -s bpf_metadata,comm -F overhead,bpf_metadata --percentage relative \
+		--bpf-metadata-filter = -i "$TMP/all" |
+		awk -F '\t' '{ sum += $2 } END { exit !(sum > 99.9 && sum < 100.1) }' ||
+		fail "not relative to what is shown"
+}
+
+test_a_filter_needs_its_column()
+{
+	local key
+
+	native_only "it reads the file of another test"
+	record_once
+	for key in prog metadata; do
+		if report -s sym --bpf-$key-filter x -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
+			fail "rows without bpf_$key were filtered: $(head -n 3 "$TMP/out")"
+		fi
+		grep "bpf-$key-filter needs the sort key bpf_$key: add it to -s" "$TMP/error" ||
+			fail "not told what to do: $(cat "$TMP/error")"
+	done
+}
+
+# With $1, the rows of the file that is made up have these children.
+want_children()
+{
+	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
+		-F "overhead_children,overhead,$1" -i "$TMP/made-up" >"$TMP/report"
+	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	printf '%s\n' "${@:2}" >"$TMP/want"
+	same "children by $1" "$TMP/want" "$TMP/got"
+}
+
+# Programs with the same set are one row: in a call chain of two they count once.
+test_children_of_a_row_count_each_sample_once()
+{
+	local sets
+
+	for sets in 'perfgen.ALPHA[4]' '[]'; do
+		made_up <<-END
+			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
+			file.block = file.make_block([($sets, [7, 9])])
+		END
+		want_children bpf_metadata 100.00%
+	done
+	# One row for each of the programs, which all samples have in their chains
+	want_children bpf_prog 100.00% 100.00%
+}
+
+# Where sets are known in the end only, --children is left out, and perf says so.
+test_children_without_the_block_are_left_out()
+{
+	made_up <<-'END'
+		file.chain = [perfgen.BETA[3] + 16]
+		file.block = b""
+	END
+	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/report" \
+		2>"$TMP/messages"
+	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
+	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
+	if grep -q -e '100.00%' "$TMP/report"; then
+		fail "more than their own samples: $(cat "$TMP/report")"
+	fi
+}
+
+# In instructions, of which there are as many each time. For bpf_prog it was 2.3 times.
+# Rows of one set are collected in the end, as are those of one comm.
+test_the_keys_take_as_long_as_those_of_base()
+{
+	local pair cost base
+
+	native_only "it counts instructions of perf in user space"
+	command -v valgrind >/dev/null || skip "valgrind is no program"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind runs no perf with AddressSanitizer"
+	made_up <<-'END'
+		file.nr_samples = 10000
+	END
+	for pair in bpf_prog:dso bpf_metadata:comm; do
+		base=$(instructions_of report --stdio -s "${pair#*:},time" --time-quantum 1ns -i "$TMP/made-up")
+		cost=$(instructions_of report --stdio -s "${pair%:*},time" --time-quantum 1ns -i "$TMP/made-up")
+		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "next to no rows"
+		echo "-s ${pair%:*} takes $((100 * cost / base)) % of the instructions of -s ${pair#*:}"
+		((10 * cost <= 11 * base)) || fail "that is too much"
+	done
+}
+
+# Of a perf command, in user space
+instructions_of()
+{
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
+		"$PBM_PERF" "$@" >"$TMP/out" 2>"$TMP/err" || fail "$*: $(tail -n 5 "$TMP/err")"
+	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
+}
+
+# Into "rows"; a dispatcher is a few instructions, which a recording can miss.
+dispatcher_was_sampled()
+{
+	record "$TMP/data"
+	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/data" >"$TMP/rows"
+	grep -q -e bpf_dispatcher_ "$TMP/rows"
+}
+
+test_dispatchers_belong_to_no_program()
+{
+	local FREQUENCY=(-F $((15000 / SCALE)))
+
+	hold dispatched
+	spend 0 20000000
+	await "a sample in a dispatcher" dispatcher_was_sampled
+	if grep -e bpf_dispatcher_ "$TMP/rows" | grep -v "^$NOT_BPF|"; then
+		fail "a dispatcher has a program"
+	fi
+	grep -e "^${HELD_IDS[0]} dispatched|.* bpf_prog_.*_dispatched" "$TMP/rows" ||
+		fail "no sample in the program"
+}
+
+run_tests

@@ -1,0 +1,273 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The TUI of perf report: columns, scrolling, zooms.
+
+. "$(dirname "$0")/../../lib/report-lib.sh"
+
+BESIDE=yes
+
+# The terminal shows that line, if need be after one more of these keys
+press_for()
+{
+	terminal_shows "$2" || {
+		press "$1"
+		return 1
+	}
+}
+
+test_tui_aligns_columns()
+{
+	local aligned
+
+	made_up_wide 3
+	export LC_ALL=C.UTF-8
+	open_terminal "$PBM_PERF" report --tui -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up"
+	await "the rows" press_for Up 'team="東京 e.*" *9 beta *\[k\] .*_beta '
+	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/screen") || fail "columns are not aligned"
+	[[ $aligned = 2 ]] || fail "$aligned rows"
+}
+
+# The first key does that, and no more. Then there is a scroll bar, beside empty rows, too.
+show_cursor()
+{
+	await "the cursor" press_for Up '^ +[^ ]$'
+}
+
+# Below the first line there are titles and two rows that begin so.
+screen_begins()
+{
+	terminal_shows '' && [[ $(sed -n '2,4{s/^ *//; s/ .*//; p}' "$TMP/screen" | tr '\n' ' ') =~ ^$1\ $2\ $2\ $ ]]
+}
+
+# A symbol of 360 bytes, wider than the terminal, that tells each place in it, and another;
+# no records, which the unpatched perf may refuse. $1 is what else the file has.
+made_up_symbol()
+{
+	made_up <<-END
+		perfgen.ALPHA = (*perfgen.ALPHA[:2], "".join(f"_{i:04}" for i in range(67)), *perfgen.ALPHA[3:])
+		file.with_records = False
+		${1:-}
+	END
+}
+
+# The screens of this perf, to $2
+move_by_columns()
+{
+	local key title row
+
+	open_terminal "$1" report --tui -s sym,dso,comm -i "$TMP/made-up"
+	show_cursor
+	: >"$2"
+	# The last arrow to the right finds no more columns.
+	while read -r key title row; do
+		press "$key"
+		await "$title after $key" screen_begins "$title" "$row"
+		# The last line can have a tip, which is another one each time.
+		sed '$d' "$TMP/screen" >>"$2"
+	done <<-'END'
+		Right Symbol \[k]
+		Right Shared bpf_prog_.*
+		Right Command [^ ]*
+		Right Command [^ ]*
+		Left Shared bpf_prog_.*
+		Left Symbol \[k]
+		Left Overhead 50.00%
+	END
+	close_terminal
+}
+
+test_tui_moves_by_columns_however_wide_they_are()
+{
+	made_up_symbol
+	move_by_columns "$PBM_PERF" "$TMP/got"
+	[[ ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
+	move_by_columns "$PBM_UNPATCHED_PERF" "$TMP/want"
+	same "screens" "$TMP/want" "$TMP/got"
+}
+
+test_tui_scrolls_to_the_end_of_long_values()
+{
+	local options
+
+	made_up_wide 400
+	export LC_ALL=C.UTF-8
+	for options in "-F overhead,bpf_metadata" "-F overhead,bpf_metadata,bpf_prog" \
+		"--hierarchy -s bpf_metadata" "--hierarchy -s bpf_metadata,bpf_prog"; do
+		# shellcheck disable=SC2086 # they are several
+		open_terminal "$PBM_PERF" report --tui $options -i "$TMP/made-up"
+		show_cursor
+		press Right
+		await "the column, $options" terminal_shows '^[ +]*team="東京 e'
+		terminal_shows '^ *BPF Metadata' || fail "no title, $options"
+		await "the end, $options" press_for '>' '^[^=]*京 e[^=]*" '
+		! terminal_shows 'BPF Metadata' || fail "the title does not scroll, $options"
+		# There is nothing to the right of the end, and from here a step back is seen.
+		press '>'
+		press '<'
+		await "a step back, $options" terminal_shows '^[^="]*京 e[^="]*$'
+		await "the beginning again, $options" press_for '<' '^[ +]*team="東京 e'
+		# Another column is shown from its beginning.
+		press '>'
+		await "scrolled again, $options" terminal_shows '^[^="]*京 e[^="]*$'
+		press Left
+		await "the first column, $options" terminal_shows '[50.]+% +team="東京 e'
+		press Right
+		await "the second column, $options" terminal_shows '^[ +]*team="東京 e'
+		close_terminal
+	done
+}
+
+shows_lines()
+{
+	terminal_shows "$2" && [[ $(grep -E -c "$2" "$TMP/screen") = "$1" ]]
+}
+
+test_tui_scrolls_callchains()
+{
+	made_up_symbol 'file.chain = [perfgen.ALPHA[3] + 32]'
+	open_terminal "$PBM_PERF" report --tui --no-children -g caller -s sym -i "$TMP/made-up"
+	show_cursor
+	press E
+	await "the callchain" terminal_shows '^ +bpf_prog_[0-9a-f]*__0000_'
+	press Right
+	await "the column" terminal_shows '^[-] \[k\] bpf_prog_[0-9a-f]*__0000'
+	press '>'
+	# Of the row and of the callchain below it
+	await "the middle" shows_lines 4 '^[0-9]*_00[0-9_]*[^0-9_ ]$'
+}
+
+# perf misses a SIGWINCH that comes while it draws: ui__getch() waits for the next one.
+resized_terminal_shows()
+{
+	terminal_shows "$1" && return
+	kill -WINCH "$(tmux -S "$TMP/tmux" display-message -p '#{pane_pid}')"
+	return 1
+}
+
+test_tui_shows_the_same_place_when_it_is_resized()
+{
+	local begin columns
+
+	made_up_symbol
+	open_terminal "$PBM_PERF" report --tui -s sym,dso,comm -i "$TMP/made-up"
+	show_cursor
+	press Right
+	await "the symbol" screen_begins Symbol '\[k]'
+	press '>'
+	await "a step to the right" terminal_shows '^[0-9]*_00[0-9_]*'
+	begin=$(grep -m 1 -o '^[0-9]*_00[0-9_]*' "$TMP/screen" | cut -c 1-30)
+	# The last character is of the scroll bar. On a wide screen there is room for all.
+	for columns in 80 300 380 200; do
+		resize_terminal "$columns"
+		await "$columns columns" resized_terminal_shows "^$begin.{$((columns - 31))}[^0-9_ ]\$"
+	done
+
+	press Right
+	await "the next column" screen_begins Shared 'bpf_prog_.*'
+	for columns in 80 300 380 200; do
+		resize_terminal "$columns"
+		await "the next column, $columns columns" resized_terminal_shows "^bpf_prog_.{$((columns - 10))}[^0-9_ ]\$"
+	done
+}
+
+hides()
+{
+	! terminal_shows "$1"
+}
+
+# The terminal has this row and not that one.
+only_row()
+{
+	terminal_shows "% +$1" && ! terminal_shows "% +$2"
+}
+
+both_rows()
+{
+	terminal_shows "% +$1" && terminal_shows "% +$2"
+}
+
+# Into row $2 by the entry $4 of the menu, after as many others as $5, and out of it by ESC;
+# the other row is $3. $1 are options.
+zoom_in_and_out()
+{
+	# shellcheck disable=SC2086 # they are several
+	open_terminal "$PBM_PERF" report --tui $1 -i "$TMP/made-up"
+	await "the rows, $1" press_for Up "% +$2"
+	await "both rows, $1" both_rows "$2" "$3"
+	# The first key shows the cursor, at the top. The rows have the same cost.
+	press Up
+	[[ $(grep -E -m 1 '% +[^ ]' "$TMP/screen") =~ $2 ]] || press Down
+	press m
+	await "the menu, $1" terminal_shows "^Zoom into $4 "
+	[[ $5 = 0 ]] || press Down
+	press Enter
+	await "one row, $1" only_row "$2" "$3"
+	press m
+	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
+	press Escape
+	await "one row again, $1" only_row "$2" "$3"
+	press Escape
+	await "both rows again, $1" both_rows "$2" "$3"
+	# There is no zoom left.
+	press Escape
+	await "the question, $1" terminal_shows 'really want to exit'
+	close_terminal
+}
+
+test_tui_zooms_into_a_row()
+{
+	local set='answer=42, version="1.2.3"' other='version="2.0"' both='-F overhead,bpf_prog,bpf_metadata'
+
+	made_up </dev/null
+	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
+	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
+	# What the option shows is there again when the zoom ends.
+	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
+	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
+	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
+}
+
+test_tui_zooms_into_equal_sets_only()
+{
+	made_up <<-'END'
+		file.block = file.make_block([([(b"a", b"1")], [7]), ([(b"a", b"1"), (b"b", b"2")], [9])])
+	END
+	zoom_in_and_out '-F overhead,bpf_metadata,bpf_prog' 'a=1 +7 alpha' 'a=1, b=2 +9 beta' 'BPF metadata a=1' 1
+}
+
+# The menu of the current row offers this zoom and no other into BPF; none if there is no $1
+offers_zoom()
+{
+	terminal_shows '^Exit ' || return
+	grep -o '^Zoom into BPF [a-z]*' "$TMP/screen" >"$TMP/offered" || :
+	[[ $(cat "$TMP/offered") = "${1:+Zoom into BPF $1}" ]]
+}
+
+# A row of another level may be of several programs and sets.
+test_tui_zooms_from_rows_of_that_level_only()
+{
+	local offer
+
+	made_up </dev/null
+	open_terminal "$PBM_PERF" report --tui --hierarchy -s cpu,bpf_metadata,bpf_prog -i "$TMP/made-up"
+	show_cursor
+	press E
+	await "what is below them" both_rows '[79] (alpha|beta)' 'version="2.0"'
+	for offer in '' metadata program; do
+		press m
+		await "the menu with ${offer:-no zoom}" offers_zoom "$offer"
+		press Escape
+		await "the rows without the menu" hides '^Exit '
+		press Down
+	done
+	press Up
+	press m
+	await "the menu with the program" terminal_shows '^Zoom into BPF program'
+	press Enter
+	await "the cpu of the program" terminal_shows '^[+] +100[.]00%'
+	press m
+	await "the way out" terminal_shows '^Zoom out of BPF program'
+}
+
+run_tests
