@@ -283,8 +283,7 @@ def ksym_name(prog):
     return f"bpf_prog_{prog[1]}_{prog[2]}".encode()
 
 
-# Each case by its name: what it changes in a file. The names are those of the
-# table in Documentation/malformed.rst.
+# Each case by its name, and its change to a file. malformed.cases lists the same names.
 
 GAMMA = (11, "0123456789abcdef", "gamma", 0, [(b"bad", b"1"), (b"worse", b"2")])
 ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"

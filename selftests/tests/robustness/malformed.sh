@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Files that nobody should write. Documentation/malformed.rst names them and what
-# perf prints; each must be read to its end all the same.
+# Malformed files. lib/malformed.cases lists them, with the message that perf prints for
+# each. perf must still read each file to its end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files that are made up"
+BESIDE=yes
 
-TABLE=$SELFTESTS/../Documentation/malformed.rst
+TABLE=$SELFTESTS/lib/malformed.cases
 SAMPLES=4
 # perf before v6.13 appends that host and guest are counted.
 EVENT='cpu-clock\(:HG\)\?'
@@ -21,10 +22,10 @@ write_case()
 	perfgen write "$@" >"$TMP/offset"
 }
 
-# Of the tables, CASE|MESSAGE
-list_documented()
+# CASE|MESSAGE of each line of the table
+list_cases()
 {
-	sed -n 's/^   \([a-z0-9-]*\) | [^|]* | \(.*\)$/\1|\2/p' "$TABLE"
+	sed -n 's/^\([a-z0-9-]*\) | [^|]* | \(.*\)$/\1|\2/p' "$TABLE"
 }
 
 # What perf prints of a block that it ignores for this reason
@@ -145,7 +146,7 @@ check_cases()
 {
 	local message
 
-	list_documented | grep -E -e "^($1)" | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
+	list_cases | grep -E -e "^($1)" | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
 	while IFS='|' read -r CASE message; do
 		write_case "$CASE" "$TMP/file"
 		read_everywhere "$TMP/file"
@@ -210,9 +211,9 @@ BLOCK='text-(length|section|programs-|rest|no-|line|key-empty|of-no|nothing|ids-
 test_each_case_is_documented()
 {
 	perfgen list | grep -v -x good | sort >"$TMP/want"
-	list_documented | cut -d '|' -f 1 | sort >"$TMP/got"
+	list_cases | cut -d '|' -f 1 | sort >"$TMP/got"
 	same "cases of $TABLE" "$TMP/want" "$TMP/got"
-	list_documented | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|events-|info-|feature-|type-|ksymbol-)" >"$TMP/left" || :
+	list_cases | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|events-|info-|feature-|type-|ksymbol-)" >"$TMP/left" || :
 	[[ ! -s $TMP/left ]] || fail "no test reads $(cat "$TMP/left")"
 }
 
@@ -403,7 +404,7 @@ read_as_others()
 
 test_malformed_files_of_others_are_read()
 {
-	list_documented | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
+	list_cases | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
 	read_as_others
 }
 
@@ -417,7 +418,7 @@ test_what_a_later_perf_refuses_is_read()
 	check_cases '(block|text)-overlaps-section|info-(in-the-data|count-huge|length|data-length)' check_header
 	check_cases feature-32 check_left_out
 	check_cases type-next check_printed
-	list_documented | grep -E -e "^($later)\|" >"$TMP/cases"
+	list_cases | grep -E -e "^($later)\|" >"$TMP/cases"
 	read_as_others
 }
 
@@ -581,7 +582,7 @@ test_malformed_blocks_of_a_pipe_are_ignored()
 {
 	local message want
 
-	list_documented | grep -E -e "^($BLOCK)" | grep -v -E '^(text-section-short|text-second)\|' >"$TMP/cases"
+	list_cases | grep -E -e "^($BLOCK)" | grep -v -E '^(text-section-short|text-second)\|' >"$TMP/cases"
 	while IFS='|' read -r CASE message; do
 		write_case "$CASE" "$TMP/file" --pipe
 		header_of_pipe
@@ -700,7 +701,7 @@ test_malformed_events_of_a_pipe_are_ignored()
 {
 	local message records
 
-	list_documented | grep '^events-' >"$TMP/cases"
+	list_cases | grep '^events-' >"$TMP/cases"
 	while IFS='|' read -r CASE message; do
 		for records in True False; do
 			generate "$CASE" --pipe <<-END
