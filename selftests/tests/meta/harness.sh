@@ -394,7 +394,44 @@ test_lib_skips_what_is_for_other_machines()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-# What ktap.awk makes of the given lines of a runner's output
+# DIRECTORY/FILE of each entry in the lists of README. The entries of progs/ have no suffix.
+readme_files()
+{
+	awk -F '\t+' '
+		/^[a-z]+\/([a-z]+\/)?(:.*)?$/ { dir = $1; sub(/:.*/, "", dir); next }
+		/^---/ { dir = "" }
+		dir != "" && /^\t/ {
+			n = split($2, file, ", ")
+			for (i = 1; i <= n; i++)
+				print dir file[i] (dir == "progs/" ? ".bpf.c" : "")
+		}' "$SELFTESTS/README" | sort
+}
+
+test_readme_names_each_file()
+{
+	[[ -d $SELFTESTS/holders ]] || skip "README describes the source directory"
+	readme_files >"$TMP/want"
+	(cd "$SELFTESTS" && find tests lib holders progs sanitizers fuzz -path fuzz/corpus -prune -print -o \
+		-name __pycache__ -prune -o -type f -print) | sort >"$TMP/got"
+	same "README and the files" "$TMP/want" "$TMP/got"
+}
+
+test_new_writes_a_file_of_tests()
+{
+	native_only "it tests the tests' own tools"
+	[[ -x $SELFTESTS/new ]] || skip "selftests/new is in the source directory"
+	mkdir -p "$TMP/copy/tests/reading"
+	cp -r "$SELFTESTS/lib" "$SELFTESTS/new" "$TMP/copy"
+	"$TMP/copy/new" --help | grep '^usage: '
+	"$TMP/copy/new" reading/colors
+	"$TMP/copy/tests/reading/colors.sh" >"$TMP/out" || fail "$(cat "$TMP/out")"
+	grep -x 'ok 1 colors: a value is in the recording *' "$TMP/out"
+	must_fail "$TMP/copy/new" reading/colors
+	must_fail "$TMP/copy/new" writing/shapes
+	must_fail "$TMP/copy/new" reading/../shapes
+}
+
+# check_ktap WANT LINE...: WANT is the output of ktap.awk for these lines of a runner
 check_ktap()
 {
 	local want=$1
