@@ -1,17 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/ and "perf test bpf-metadata" on this machine or in a
-# guest, with the perf that scripts/apply-and-build.sh builds (and builds it, if
-# need be; here also the unpatched one that tests compare with). Run it from
-# anywhere, as root:
+# Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest.
+# If scripts/apply-and-build.sh has not built perf yet, this script calls it. On this
+# machine it also builds the unpatched perf that tests compare with. Run it from anywhere,
+# as root:
 #
 #	scripts/run-selftests.sh v6.16
+#	scripts/run-selftests.sh --all v6.16
 #	scripts/run-selftests.sh --filter 'values:' v6.16
 #	scripts/run-selftests.sh --vm v6.16
 #	scripts/run-selftests.sh --vm --arch arm64 v6.16
 #
-# The steps are the last lines of this file, in order.
+# The last lines of this file are the steps, in order.
+#
+# How it works.  Two lanes run side by side on a machine with several CPUs. One runs the test
+# files that set BESIDE=yes: they load no BPF programs, and do not count those of the machine.
+# The other lane runs all other files, one after the other.
 
 set -euo pipefail
 
@@ -36,20 +41,23 @@ PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
 TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
-# PEER_TAG's perf writes records itself, that of OLD_TAG refuses them.
+# The unpatched perf of PEER_TAG writes records. The unpatched perf of OLD_TAG refuses them.
 PEER_TAG=$(pin__of_state LTS | tail -n 1)
 OLD_TAG=$(pin__of_state LTS | head -n 1)
 
-# BPF programs belong to the machine, not to a checkout: so does this lock.
+# The reason with which a test is left out without --all, see all_only in test-lib.sh
+ALL_ONLY="only with --all"
+
+# BPF programs belong to the machine, not to a checkout. So does this lock.
 MACHINE_LOCK=/sys/kernel
 
 TEST_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
-	# run: the oracle, the second reader, the counters of system calls and of
+	# run: bpftool to compare with, the second reader, counters of system calls and of
 	# instructions, the terminal
 	bpftool python3 strace valgrind tmux util-linux
-	# Kbuild.snippet: its users' tools, the oldest and the newest clang, Kbuild
+	# Kbuild.snippet: the tools of its users, the oldest and the newest clang, Kbuild
 	git cmake llvm clang-13 clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 	# other loaders, another compiler
 	iproute2 bpftrace libbpf-dev golang-go golang-github-cilium-ebpf-dev gcc-bpf
@@ -67,62 +75,65 @@ pinned kernel TAG and this repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Tests:
+  --all             run also the tests that only a release needs: minutes of stress,
+                    files with random changes, files of older and newer perfs (which
+                    are built if they are missing). The end names the tests that are
+                    left out without it. --filter and --vm include these tests, too
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
-  --lacking         run only the tests that scripts/pins says TAG lacks; one that passes
-                    is a failure
+  --lacking         run only the tests that scripts/pins says TAG lacks; a test that
+                    passes is a failure
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
-                    what these report is a failed test
+                    each report of them is a failed test
 
 In guests:
   --vm              run the tests in QEMU guests with the pinned kernel, built once
-                    (10 minutes on two idle CPUs) and kept in the cache; they
-                    share the tests among them
+                    (10 minutes on two idle CPUs) and kept in the cache; the
+                    guests share the tests
   --arch ARCH       of the guest: $(arch__list | paste -s -d ' ') (default: this
                     machine's); perf and the tests are cross-built. Under TCG,
                     arm64 has a PMU
-  --kernel IMAGE    boot this kernel, which needs no modules
-  --accel ACCEL     kvm or tcg (default: KVM, with the PMU of this machine, if a
-                    guest boots with it; else TCG)
+  --kernel IMAGE    boot this kernel; it must not need modules
+  --accel ACCEL     kvm or tcg (default: KVM with the PMU of this machine if a
+                    guest boots with it, else TCG)
 
 Build and output:
   --out DIR         where perf is built, and the tests in its selftests/
-                    (default: out/TAG, or out/TAG-ARCH if that is not this
-                    machine's)
+                    (default: out/TAG, or out/TAG-ARCH for another architecture)
   --mirror DIR      passed on to apply-and-build.sh
-  --jobs N          parallel jobs of the build (default: number of CPUs)
+  --jobs N          parallel jobs of the build (default: number of CPUs); with 1 the
+                    tests run one after the other
   --no-install      install nothing; refuse and print the apt line
   --quiet           only failed tests and the last line
   --verbose         the whole output of every test
   --expected-skips FILE
-                    a test that is skipped, and that is not in FILE with its
-                    reason, has failed. A line of FILE has two extended regular
-                    expressions, with a tab between: of the test's name, and of the
-                    reason; each has to match the whole text. Lines that are empty
-                    or begin with '#' don't count
+                    a skipped test has failed unless FILE lists it with its reason.
+                    Each line of FILE has two extended regular expressions with a
+                    tab between them: the first must match the whole name of the
+                    test, the second the whole reason. Empty lines and lines that
+                    begin with '#' are comments
   -h, --help        this text
 
 Environment:
-  PBM_UNPATCHED_PERF  perf of the same version without the patches, for tests that
-                    compare with it; empty: none (default: out/TAG-unpatched/perf,
-                    which is built if need be, but not with --vm or --perf)
-  PBM_PEER_PERF     a perf that writes such records itself, for tests that read its
-                    files (default: out/$PEER_TAG-unpatched/perf, if you have
-                    built it with apply-and-build.sh --no-patches $PEER_TAG)
-  PBM_OLD_PERF      one that refuses such files (default: out/$OLD_TAG-unpatched/perf,
-                    likewise)
-  PBM_PERFS         NAME=PATH of each perf that writes files and reads those of the
-                    others, with blanks between (default: all that were built in out/TAG
-                    and out/TAG-unpatched)
+  PBM_UNPATCHED_PERF  perf of the same version without the patches, to compare with;
+                    empty: none (default: out/TAG-unpatched/perf, which is built if it
+                    is missing, but not with --vm or --perf)
+  PBM_PEER_PERF     a perf that writes records without the patches (default:
+                    out/$PEER_TAG-unpatched/perf; apply-and-build.sh --no-patches
+                    $PEER_TAG and --all build it)
+  PBM_OLD_PERF      a perf that refuses records (default: out/$OLD_TAG-unpatched/perf)
+  PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
+                    of all others (default: all that were built in out/TAG and
+                    out/TAG-unpatched)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_BPF_STAMP     the bpf-stamp to test (default: out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
                     (default: 1; 10 in a guest under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: 240)
-  PBM_MUTATIONS, PBM_MUTATIONS_SEED  how many mutated files the tests "mutated_files:"
-                    read, and of which random numbers (default: 200, 1)
+  PBM_MUTATIONS, PBM_MUTATIONS_SEED  the number of files that "mutated_files:" changes at
+                    random, and the seed (default: 200, 1)
   PBM_FINDINGS      where they keep those that perf can't read (default:
                     out/TAG/selftests/findings)
   PBM_VM_GUESTS     how many guests (default: 2)
@@ -132,16 +143,18 @@ Environment:
   PBM_VM_TIMEOUT    seconds until the guests are ended (default: 3600)
   PBM_CACHE         kernels and packages of guests, and downloads
 
-Prints a line for each test; the last line is "N passed, N failed, N skipped".
-Exit status: 0 all passed or skipped, 1 a test failed or nothing ran, 2 could
+Prints a line for each test, the ten slowest tests, and the tests that only --all
+runs. The last line is "N passed, N failed, N skipped".
+Exit status: 0 all passed or skipped, 1 a test failed or no test ran, 2 could
 not run.
 END
 }
 
-# --guest is how the script calls itself in a guest.
+# In a guest, the script calls itself with --guest.
 parse_options()
 {
 	options__parse "$@" <<-'END'
+		--all		OPT_ALL		yes
 		--list		OPT_LIST	yes
 		-t:		OPT_FILTER
 		--filter:	OPT_FILTER
@@ -178,7 +191,7 @@ check_vm_options()
 	arch__load "$OPT_ARCH"
 }
 
-# grep has status 2 for what is no regular expression.
+# grep ends with status 2 if the filter is not a regular expression.
 check_options()
 {
 	local status=0
@@ -204,7 +217,7 @@ check_expected_skips()
 	OPT_EXPECTED=$(realpath -- "$OPT_EXPECTED")
 }
 
-# $1: variable that may name another perf, which is built in out/$2
+# check_other_perf VARIABLE DIR: VARIABLE may name another perf; the default is out/DIR/perf
 check_other_perf()
 {
 	local -n other=$1
@@ -216,7 +229,7 @@ check_other_perf()
 	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
 }
 
-# The perfs that were built of all tags
+# NAME=PATH of the perfs that were built, of all tags
 built_perfs()
 {
 	local tag name
@@ -234,8 +247,8 @@ test_programs()
 	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x | sort)
 }
 
-# The harness is first, because the others rely on what it tests. perf test is next,
-# because it takes longest in guests.
+# The harness is first: it tests the tools of the other tests. perf test is next, because it
+# takes longest in guests.
 all_programs()
 {
 	printf '%s\n' tests/meta/harness.sh perf-test
@@ -262,7 +275,7 @@ select_lacking()
 	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
-# The table names tests that exist.
+# The table must not name tests that do not exist.
 check_lacks()
 {
 	local test
@@ -273,7 +286,7 @@ check_lacks()
 	done < <(pin__print_lacks "$TAG")
 }
 
-# Sets PROGRAMS, and SELECTED to the names of their tests, a line each.
+# Sets PROGRAMS, and SELECTED to the names of their tests, one per line.
 check_selection()
 {
 	local program names
@@ -302,63 +315,83 @@ resolve_paths()
 	[[ -z $OPT_GUEST ]] || RESULTS_DIR=$OPT_GUEST
 	LOGS_DIR=$RESULTS_DIR/logs
 	RESULTS=$RESULTS_DIR/results
+	TIMES=$RESULTS_DIR/times
 	PERF=$OUT_DIR/perf
 	STAMP=$OUT_DIR/bpf-stamp
-	UNPATCHED_DIR=$REPO_DIR/out/$TAG-unpatched
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-# check_other_perf has set the variable if that perf is there.
-lacks_unpatched_perf()
+# lacks_perf VARIABLE: check_other_perf has set the variable if the perf was built.
+lacks_perf()
 {
-	[[ $OPT_VM$OPT_PERF = no && -z ${PBM_UNPATCHED_PERF+set} ]]
+	[[ $OPT_VM$OPT_PERF = no && -z ${!1+set} ]]
+}
+
+# VARIABLE DIR TAG of each unpatched perf that has to be built
+perfs_to_build()
+{
+	! lacks_perf PBM_UNPATCHED_PERF || echo "PBM_UNPATCHED_PERF $TAG-unpatched $TAG"
+	[[ $OPT_ALL = yes ]] || return 0
+	! lacks_perf PBM_PEER_PERF || echo "PBM_PEER_PERF $PEER_TAG-unpatched $PEER_TAG"
+	! lacks_perf PBM_OLD_PERF || echo "PBM_OLD_PERF $OLD_TAG-unpatched $OLD_TAG"
 }
 
 print_plan()
 {
+	local dir
+
 	[[ -x $PERF ]] || msg "to build  $PERF: 2 minutes, 800 MB"
-	! lacks_unpatched_perf || msg "to build  $UNPATCHED_DIR/perf: 2 minutes, 800 MB"
-	[[ -n $OPT_FILTER ]] || msg "to run    all tests: 20 minutes"
+	while read -r _ dir _; do
+		msg "to build  $REPO_DIR/out/$dir/perf: 2 minutes, 800 MB"
+	done < <(perfs_to_build)
+	[[ -n $OPT_FILTER ]] || msg "to run    ${SELECTED_TIME[$OPT_ALL]}"
 }
 
+# apply_and_build OPTION... TAG
 apply_and_build()
 {
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" "$TAG" ||
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" "$@" ||
 		die "perf was not built" "see above; then run this again"
 }
 
-# A perf from elsewhere needs only the tree and its libbpf, however old.
+# With --perf, the tests need only the tree and its libbpf, even an old one.
 prepare_perf()
 {
 	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
-	apply_and_build --arch "$ARCH" --out "$OUT_DIR"
+	apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
 }
 
-prepare_unpatched_perf()
+prepare_unpatched_perfs()
 {
-	lacks_unpatched_perf || return 0
-	apply_and_build --no-patches
-	PBM_UNPATCHED_PERF=$UNPATCHED_DIR/perf
+	local perfs variable dir tag
+
+	mapfile -t perfs < <(perfs_to_build)
+	for variable in "${perfs[@]}"; do
+		read -r variable dir tag <<<"$variable"
+		# Two of them may be the same perf.
+		[[ -x $REPO_DIR/out/$dir/perf ]] || apply_and_build --no-patches "$tag"
+		printf -v "$variable" %s "$REPO_DIR/out/$dir/perf"
+	done
 }
 
-# The sanitized perf is not in OUT_DIR: the tests link with the libbpf there.
+# The sanitized perf is not in OUT_DIR, because the tests link with the libbpf in OUT_DIR.
 prepare_sanitized_perf()
 {
 	[[ $OPT_SANITIZE != no ]] || return 0
 	PERF=$REPO_DIR/out/$TAG-sanitize/perf
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
 	STAMP=${PERF%/*}/bpf-stamp
-	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}"
-	# Limits of whole files get longer; what the tests record does not get smaller.
+	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}" "$TAG"
+	# The time limits of files get longer. The recordings of the tests stay as large.
 	SCALE=$((SCALE * 4))
 }
 
-# The host's perf reads what another architecture has recorded.
+# The host's perf reads the recordings of a guest of another architecture.
 prepare_host_perf()
 {
 	HOST_PERF=
 	arch__is_foreign || return 0
-	apply_and_build
+	apply_and_build "$TAG"
 	HOST_PERF=$REPO_DIR/out/$TAG/perf
 }
 
@@ -368,7 +401,7 @@ open_output()
 	[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 }
 
-# The lock is inherited by every test, and so held until the last of them has ended.
+# Every test inherits the lock, so it is held until the last test has ended.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
@@ -377,7 +410,7 @@ take_machine_lock()
 	run_waiting flock "$MACHINE_FD"
 }
 
-# Children that were told to end may still run: they hold the lock.
+# Children may still run after their signal. They hold the lock.
 remove_run_dir()
 {
 	exec {MACHINE_FD}<&-
@@ -388,18 +421,20 @@ remove_run_dir()
 make_run_dir()
 {
 	RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
-	# Some tests record as nobody, into a directory below.
+	# Some tests record as nobody into a directory below.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
+	mkdir -m 711 -- "$RUN_DIR/beside"
 	: >"$RUN_DIR/lacks"
-	[[ $OPT_LACKING = yes ]] || pin__print_lacks "$TAG" >"$RUN_DIR/lacks"
+	LACKS=$RUN_DIR/lacks
+	[[ $OPT_LACKING = yes ]] || pin__print_lacks "$TAG" >"$LACKS"
 	# perf test reads no configuration of the user and copies nothing into ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
 
-# malloc() fails as it does without AddressSanitizer, for which that alone would be an
-# error. Reports of ThreadSanitizer don't change the status of perf.
+# By default AddressSanitizer reports a malloc() that fails; here it must just fail. Reports of
+# ThreadSanitizer do not change the status of perf.
 load_sanitizer_options()
 {
 	local log=log_path=$RUN_DIR/sanitizers/report
@@ -412,7 +447,7 @@ load_sanitizer_options()
 	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/sanitizers/tsan.supp
 }
 
-# Reports count also if no test asks that perf for its status.
+# Reports count even if no test checks the status of perf.
 report_sanitizers()
 {
 	local log=$LOGS_DIR/sanitizers.log kind='not ok' name="sanitizers: nothing to report"
@@ -428,6 +463,7 @@ clear_results()
 {
 	rm -f -- "$LOGS_DIR"/*.log
 	: >"$RESULTS"
+	: >"$TIMES"
 }
 
 build_selftests()
@@ -438,7 +474,7 @@ build_selftests()
 		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" \
 		BACKPORTS="$BACKPORTS_DIR" all ||
 		die_logged "the tests do not build" "see the log"
-	# The runner looks for settings below its own directory.
+	# kselftest's runner looks for settings below its own directory.
 	ln -sfn -- "$TREE_DIR/tools/testing/selftests/kselftest" "$TESTS_DIR/kselftest"
 	ln -sfn -- "$SELFTESTS_DIR" "$TESTS_DIR/bpf-metadata"
 	release_lock
@@ -470,11 +506,11 @@ run_kselftest()
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
 		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR PBM_BPF_STAMP=${PBM_BPF_STAMP:-$STAMP} \
 		PBM_FINDINGS=${PBM_FINDINGS:-$RESULTS_DIR/findings} \
-		PBM_LACKS=$RUN_DIR/lacks PBM_TAG=$TAG PBM_PERFS=${PBM_PERFS-$(built_perfs)} \
+		PBM_LACKS=$LACKS PBM_TAG=$TAG PBM_TIMES=$TIMES PBM_ALL=$RUN_ALL PBM_PERFS=${PBM_PERFS-$(built_perfs)} \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
-# With --lacking, of the tests themselves; a program that ends too early has failed.
+# With --lacking, a test that fails has passed. A program that ends too early has failed.
 expect_failures()
 {
 	if [[ $OPT_LACKING = yes ]]; then
@@ -484,14 +520,22 @@ expect_failures()
 	fi
 }
 
-# Report what the LOG of a program says, and what was not reported before.
+# A test that needs --all is not a skipped one.
+leave_out()
+{
+	awk -F '\t' -v OFS='\t' -v reason="$ALL_ONLY" -v results="$RESULTS" '
+		$1 == "skip" && $3 == reason { print "all", $2, "" >>results; next }
+		{ print }'
+}
+
+# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before
 report_program()
 {
 	local log=$1 name=${1##*/} known
 
 	known=$(wc -l <"$RUN_DIR/reported")
 	awk "${@:2}" -v program="${name%.log}" -f "$SELFTESTS_DIR/lib/ktap.awk" "$RUN_DIR/output" |
-		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | expect_failures | report__add "$RESULTS" "$log"
+		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | leave_out | expect_failures | report__add "$RESULTS" "$log"
 }
 
 report_unfinished_program()
@@ -509,17 +553,18 @@ run_program()
 	report_program "$log"
 }
 
-# perf test is verbose for the reasons of skips, and because a second run for the
-# log's sake may not fail again. perf finds its shell tests from its source
-# directory, and they find perf under that name beside the program that was called.
+# "perf test -v" prints the reasons of skips. A second run to get a log might not fail again.
+# perf finds its shell tests from its source directory. They need a program named perf beside
+# the one that was called.
 run_perf_test()
 {
-	local log=$LOGS_DIR/perf-test.log status=0
+	local log=$LOGS_DIR/perf-test.log status=0 start=${EPOCHREALTIME/./}
 
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
 	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig report__run "$log" true \
 		env -C "$TREE_DIR/tools/perf" timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
+	printf '%d\t%s\n' $(((${EPOCHREALTIME/./} - start) / 1000)) "$PERF_TEST" >>"$TIMES"
 	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$RUN_DIR/output" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
@@ -529,15 +574,17 @@ run_perf_test()
 
 # --- here or in a guest -------------------------------------------------------
 
-run_here()
+runs_beside()
+{
+	[[ $1 != perf-test && -z $OPT_GUEST ]] && ((JOBS > 1)) &&
+		grep -q '^BESIDE=yes$' "$SELFTESTS_DIR/$1"
+}
+
+run_programs()
 {
 	local program
 
-	take_machine_lock
-	make_run_dir
-	load_sanitizer_options
-	clear_results
-	for program in "${PROGRAMS[@]}"; do
+	for program; do
 		if ! guests__take "$program"; then
 			continue
 		elif [[ $program = perf-test ]]; then
@@ -546,6 +593,55 @@ run_here()
 			run_program "$program"
 		fi
 	done
+}
+
+# The second lane has a RUN_DIR of its own, so that the lanes do not mix their output.
+start_lane()
+{
+	(
+		trap - EXIT
+		trap 'trap "" TERM; end_steps TERM; exit 143' INT TERM HUP
+		RUN_DIR=$RUN_DIR/beside
+		run_programs "$@"
+	) &
+	LANE_PID=$!
+	on_exit end_lane
+}
+
+end_lane()
+{
+	[[ -n $LANE_PID ]] || return 0
+	kill "$LANE_PID" 2>/dev/null || :
+	wait "$LANE_PID" 2>/dev/null || :
+}
+
+await_lane()
+{
+	local status=0
+
+	wait "$LANE_PID" || status=$?
+	LANE_PID=
+	((status == 0)) || die "the tests that run beside others ended with status $status" "see above"
+}
+
+run_here()
+{
+	local program beside=() others=()
+
+	take_machine_lock
+	make_run_dir
+	load_sanitizer_options
+	clear_results
+	for program in "${PROGRAMS[@]}"; do
+		if runs_beside "$program"; then
+			beside+=("$program")
+		else
+			others+=("$program")
+		fi
+	done
+	start_lane "${beside[@]}"
+	run_programs "${others[@]}"
+	await_lane
 	report_sanitizers
 }
 
@@ -558,11 +654,32 @@ run_in_vm()
 	msg "kernel    $KERNEL_FROM"
 	msg "guests    $VM_DIR/*/console.log, logs/"
 	guests__run "$RESULTS"
+	cat "$VM_DIR"/*/times >"$TIMES"
 	guests__check "$RESULTS" "$SELECTED" "$HOST_PERF"
+}
+
+# The ten slowest tests, with seconds
+print_slowest()
+{
+	[[ -s $TIMES ]] || return 0
+	sort -r -n "$TIMES" | head -n 10 |
+		awk -F '\t' '{ printf "slowest %6.1f s  %s\n", $1 / 1000, $2 }' >"$TIMES.part"
+	msg "$(<"$TIMES.part")"
+	rm -- "$TIMES.part"
+}
+
+print_left_out()
+{
+	local names
+
+	mapfile -t names < <(sed -n 's/^all\t\([^\t]*\)\t$/\1/p' "$RESULTS")
+	((!${#names[@]})) || msg "not run without --all: ${#names[@]}:$(printf ' %s;' "${names[@]}" | sed 's/;$//')"
 }
 
 print_totals()
 {
+	print_slowest
+	print_left_out
 	report__compare_skips "$RESULTS" "$OPT_EXPECTED" "$OPT_FILTER"
 	report__print_totals "$RESULTS"
 }
@@ -573,19 +690,21 @@ prepare()
 	cross__prepare
 	check_bpftool
 	prepare_perf
-	prepare_unpatched_perf
+	prepare_unpatched_perfs
 	prepare_sanitized_perf
 	prepare_host_perf
 	arch__is_foreign || backports__unpack "${BACKPORTS[@]}"
 	build_selftests
 }
 
-OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
+OPT_ALL=no OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
 BACKPORTS_DIR=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
-# Debian's bpftool is in /usr/sbin, which the PATH that su keeps may lack.
+LANE_PID=
+declare -A SELECTED_TIME=([no]="the tests: 10 minutes" [yes]="all tests: 20 minutes")
+# Debian's bpftool is in /usr/sbin. After su, PATH may lack it.
 PATH=$PATH:/usr/sbin:/sbin
 
 parse_options "$@"
@@ -593,6 +712,9 @@ check_options
 check_vm_options
 select_lacking
 check_expected_skips
+# A filter names tests, so none of them is left out.
+RUN_ALL=0
+[[ $OPT_ALL$OPT_VM$OPT_GUEST$OPT_FILTER = nono ]] || RUN_ALL=1
 check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
 check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX-unpatched"
 check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX-unpatched"

@@ -113,6 +113,54 @@ test_report_says_what_a_failed_test_printed()
 	same "report" "$TMP/t/want" "$TMP/t/got"
 }
 
+# call_runner FUNCTION: of run-selftests.sh, with results and times in $TMP/t
+call_runner()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c '
+		. "$0/lib/common.sh"
+		ALL_ONLY="only with --all" RESULTS=$1/results TIMES=$1/times
+		eval "$(sed -n "/^$2()/,/^}/p" "$0/run-selftests.sh")"
+		"$2"' "$SCRIPTS_DIR" "$TMP/t" "$1"
+}
+
+test_slowest_tests_are_printed()
+{
+	local i
+
+	for i in {1..12}; do
+		printf '%d\ta: number %d\n' $((i * 1100)) "$i"
+	done > "$TMP/t/times"
+	call_runner print_slowest > "$TMP/t/got"
+	printf 'slowest   13.2 s  a: number 12\nslowest   12.1 s  a: number 11\n' > "$TMP/t/want"
+	same "slowest" "$TMP/t/want" <(head -n 2 "$TMP/t/got")
+	[[ $(wc -l < "$TMP/t/got") = 10 ]] || fail "not ten lines"
+	: > "$TMP/t/times"
+	[[ -z $(call_runner print_slowest) ]] || fail "no test ran"
+}
+
+# They count neither as passed nor as skipped.
+test_tests_that_need_all_are_named()
+{
+	: > "$TMP/t/results"
+	[[ -z $(call_runner print_left_out) ]] || fail "names tests that were not left out"
+	printf 'ok\ta: b\t\nskip\tc: d\tonly with --all\nskip\te: f\tno g\nskip\th: i\tonly with --all\n' |
+		call_runner leave_out > "$TMP/t/got"
+	printf 'ok\ta: b\t\nskip\te: f\tno g\n' > "$TMP/t/want"
+	same "results" "$TMP/t/want" "$TMP/t/got"
+	[[ $(call_runner print_left_out) = "not run without --all: 2: c: d; h: i" ]] || fail "$(call_runner print_left_out)"
+}
+
+test_all_builds_the_other_perfs()
+{
+	((EUID == 0)) || skip "only root can run run-selftests.sh"
+	make_checkout
+	unset PBM_UNPATCHED_PERF PBM_PEER_PERF PBM_OLD_PERF
+	builds 'v6.16\n--no-patches v6.16\n--no-patches v6.18.15\n--no-patches v6.12.107\n' --all
+	builds 'v6.16\n' --all
+	PBM_PEER_PERF='' PBM_OLD_PERF='' builds 'v6.16\n' --all
+}
+
 # A checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests
 # do not build
 make_checkout()
@@ -127,7 +175,7 @@ make_checkout()
 	cat > "$checkout/scripts/apply-and-build.sh" <<-END
 	#!/bin/bash
 	echo "\$*" >> "$TMP/t/builds"
-	dir=$checkout/out/v6.16
+	dir=$checkout/out/\${!#}
 	[[ "\$*" != *--no-patches* ]] || dir+=-unpatched
 	mkdir -p "\$dir"
 	cp /bin/true "\$dir/perf"

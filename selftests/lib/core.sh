@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What runs tests: shared by test-lib.sh and scripts/tests/lib.sh. The kernel's
-# ktap_helpers.sh prints the results.
+# Runs tests. test-lib.sh and scripts/tests/lib.sh use it. The kernel's ktap_helpers.sh
+# prints the results.
 #
-# A test is a function. It runs in a subshell under "set -e", so that the first
-# command that fails ends it; its output is the diagnosis. It may call
+# A test is a function. It runs in a subshell under "set -e": the first command that
+# fails ends it. Its output is the diagnosis. It may call
 #
 #	fail TEXT		end as failed
 #	skip TEXT		end as skipped, because something is missing
-#	same WHAT WANT GOT	compare two files, fail with their difference
+#	same NAME WANT GOT	compare two files, fail with their difference
 #
 # The last command of a file of tests is
 #
-#	run_tests		all functions of the file that are called test_NAME
+#	run_tests		runs all functions test_NAME of the file
 #
 # A library that sources this may define
 #
@@ -25,18 +25,19 @@
 # Environment:
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)
 #	PBM_LIST		if set, only list the tests
-#	PBM_LACKS, PBM_TAG	a file with tests that have no subject on the tag: a regular
-#				expression and a reason, with a tab between
+#	PBM_LACKS, PBM_TAG	a file that lists the tests that do not apply to the tag: a
+#				regular expression, a tab and a reason in each line
+#	PBM_TIMES		a file; each test adds a line with its milliseconds, a tab and
+#				its name (optional)
 #
 # Reads:
-#	KTAP_HELPERS		where ktap_helpers.sh is
-#	PRINT_LOGS		failed: print what failed tests have printed, and not the
-#				output of all (default: all)
+#	KTAP_HELPERS		the path of ktap_helpers.sh
+#	PRINT_LOGS		failed: print only the output of failed tests (default: all)
 # Sets:
 #	TMP			a directory for the test file, removed at the end
 #	TEST_FILE		its name
 #
-# Exit status: that of ktap_helpers.sh, 0 if no test failed
+# Exit status: the status of ktap_helpers.sh, 0 if no test failed
 
 set -u
 export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
@@ -85,7 +86,7 @@ title()
 	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
 }
 
-# With exec, the log also gets what end_test prints after a command has failed.
+# exec also sends the output of end_test to the log, after a command has failed.
 run_one_test()
 (
 	exec >"$TMP/log" 2>&1
@@ -99,7 +100,7 @@ run_one_test()
 	"$1"
 )
 
-# Leaves a reason if the test is one of PBM_LACKS.
+# Writes the reason if PBM_LACKS lists the test.
 is_lacking()
 {
 	local test reason
@@ -114,7 +115,7 @@ is_lacking()
 	return 1
 }
 
-# Print the result of a test, and what it has printed.
+# Print the result of a test, and its output.
 report_one_test()
 {
 	local name=$1 status=$2
@@ -128,7 +129,7 @@ report_one_test()
 	"$KSFT_PASS")
 		ktap_test_pass "$name" ;;
 	"$KSFT_SKIP")
-		# ktap_test_skip knows no reason.
+		# ktap_test_skip takes no reason.
 		__ktap_test ok "$name" "SKIP $(<"$TMP/skip-reason")"
 		KTAP_CNT_SKIP=$((KTAP_CNT_SKIP + 1)) ;;
 	*)
@@ -149,7 +150,7 @@ select_tests()
 
 run_tests()
 {
-	local test title status
+	local test title status start
 
 	select_tests
 	if [[ -n ${PBM_LIST:-} ]]; then
@@ -170,12 +171,15 @@ run_tests()
 	ktap_set_plan "${#SELECTED[@]}"
 	for test in "${SELECTED[@]}"; do
 		title=$(title "$test")
+		start=${EPOCHREALTIME/./}
 		if is_lacking "$title"; then
 			status=$KSFT_SKIP
 		else
 			run_one_test "$test"
 			status=$?
 		fi
+		[[ -z ${PBM_TIMES:-} ]] ||
+			printf '%d\t%s\n' $(((${EPOCHREALTIME/./} - start) / 1000)) "$title" >>"$PBM_TIMES"
 		report_one_test "$title" "$status"
 	done
 	ktap_finished

@@ -1,63 +1,69 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tests share this file; each sources it and ends with: run_tests
+# Every test file sources this file, and ends with: run_tests
 #
-# What a test is, and how it ends, is in core.sh. It may also call
+# core.sh tells what a test is, and how it ends. A file whose tests neither load BPF programs
+# nor count those of the machine sets BESIDE=yes: run-selftests.sh runs it beside others. A test
+# may call
 #
-#	native_only TEXT	skip in an emulated machine, where the test would take
-#				its time and show no more than elsewhere. NATIVE_ONLY=TEXT
-#				before run_tests: all tests of the file
+#	native_only TEXT	skip in an emulated machine: there the test takes long and
+#				shows nothing new. NATIVE_ONLY=TEXT before run_tests does this
+#				for all tests of the file
+#	all_only		skip unless run-selftests.sh has --all
+#	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can be run
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
-#	hold -o NAME...		the same, and the programs have names of their own: records
-#				of others with the same name would make theirs ambiguous
-#	own NAME		what program NAME is called then
+#	hold -o NAME...		the same, with program names that no other test uses: programs
+#				of the same name would make the records ambiguous
+#	own NAME		print the name that "hold -o" gives to program NAME
 #	hold_handmade MODE	the same for "handmade_btf MODE"
-#	spend [INDEX TIMES]...	make record run these held programs, so many times each
+#	spend [INDEX TIMES]...	make record run each of these held programs TIMES times
 #	record FILE OPTION...	perf record of all CPUs and a short workload
-#	show FILE		perf script --show-bpf-events, into FILE.script
-#	start_recording FILE OPTION...	perf record in the background until stop_recording;
-#				returns when it records
-#	deny_bpf COMMAND ERRNO	make $TMP/denied-perf: perf for which this command of bpf() fails
-#	control COMMAND		of --control, and wait for its acknowledgement
-#	stop_recording		fail if perf record fails or says anything unusual
+#	show FILE		write the output of perf script --show-bpf-events to FILE.script
+#	start_recording FILE OPTION...	start perf record in the background, and return when it
+#				records
+#	control COMMAND		send a command of --control, and wait for the acknowledgement
+#	stop_recording		end it; fail if perf record fails or prints anything unusual
+#	deny_bpf COMMAND ERRNO	write $TMP/denied-perf: runs perf, and this bpf() command fails
 #	churn OPTION...		load and unload programs, add them to $TMP/list
-#	start_churn OPTION...	the same in the background, for those that stay
-#	await_churn WORD	until it has printed that word; tell_churn: go on
-#	start_attach		attach (see attach.c) in the background, until the test ends
-#	ask COMMAND...		what it shall do; sets PROGRAM_ID, PROGRAM_NAME, MAP_IDS[NAME],
-#				LINK_IDS, PAGES, CODE_BEGIN and CODE_END from the answer
-#	try_ask COMMAND...	the same; if that is an error returns 1 and sets ERROR
-#	await WHAT COMMAND...	until the command succeeds
-#	list_files		of a recording to $TMP/data that switches, in their order
-#	has_files N		are there so many of them?
-#	start_top OPTION...	perf top --stdio in the background, its output in $TMP/top
-#	stop_top		fail if it fails
-#	load_and_look ERE	run the workload: is there such a line then?
+#	start_churn OPTION...	the same in the background, for programs that stay
+#	await_churn WORD	wait until churn prints the word
+#	tell_churn		let churn go on
+#	start_attach		start attach (see attach.c), which runs until the test ends
+#	ask COMMAND...		send attach a command. Its answer sets PROGRAM_ID, PROGRAM_NAME,
+#				MAP_IDS[NAME], LINK_IDS, PAGES, CODE_BEGIN and CODE_END
+#	try_ask COMMAND...	the same; if the answer is an error, return 1 and set ERROR
+#	await WHAT COMMAND...	wait until the command succeeds
+#	list_files		the files of perf record --switch-output -o $TMP/data, in order
+#	has_files N		succeed if there are at least N
+#	start_top OPTION...	start perf top --stdio in the background; its output is $TMP/top
+#	stop_top		end it; fail if perf top fails
+#	load_and_look ERE	run the workload; succeed if $TMP/top has such a line then
 #	open_terminal COMMAND...	run it in a terminal until the test ends
-#	terminal_shows ERE	is there such a line in the terminal?
-#	press KEY		in the terminal
-#	resize_terminal N	to so many columns
+#	terminal_shows ERE	succeed if the terminal has such a line
+#	press KEY		press a key in the terminal
+#	resize_terminal N	set the number of columns
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
 #	as_nobody COMMAND...	run it as that user
-#	is_traced ID		is strace attached to this process or thread?
-#	want_no_records FILE	it has samples, and no metadata record
-#	has_ksymbol FILE SYMBOL	fail unless FILE says that this function is there
+#	is_traced ID		succeed if strace is attached to this process or thread
+#	want_no_records FILE	fail unless FILE has samples and no metadata record
+#	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
 #	shows_no_record SYMBOL	fail unless $TMP/data.script, from show, has this function
 #				and no metadata record of it
 #
 # Environment:
-#	OUTPUT			where the Makefile has built everything
+#	OUTPUT			the directory of all that the Makefile has built
 #	PBM_PERF		the perf under test
 #	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
 #	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
-#	PBM_OLD_PERF		perf of v6.14 or before, which refuses them (optional)
-#	PBM_BPFTOOL		the oracle (default: bpftool)
-#	PBM_BPF_STAMP		tools/bpf-stamp, as it was built (optional)
-#	PBM_FILTER, PBM_LIST	see core.sh
-#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1): time
-#				limits get so much longer, the workload so much smaller
+#	PBM_OLD_PERF		perf of v6.14 or earlier, which refuses records (optional)
+#	PBM_BPFTOOL		bpftool, to compare with (default: bpftool)
+#	PBM_BPF_STAMP		the built tools/bpf-stamp (optional)
+#	PBM_ALL			0: leave out tests that only a release needs (default: 1)
+#	PBM_FILTER, PBM_LIST, PBM_TIMES	see core.sh
+#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1). Time
+#				limits are multiplied by it, the workload is divided by it
 #	PBM_SANITIZED		1: the perf under test has AddressSanitizer
 #	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
@@ -77,12 +83,13 @@ SCALE=${PBM_TIMEOUT_SCALE:-1}
 # Seconds that await() waits
 DEADLINE=$((30 * SCALE * (1 + 3 * ${PBM_SANITIZED:-0})))
 NATIVE_ONLY=
+BESIDE=no
 # Some milliseconds, and some hundred samples, on every machine
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
-# Without -S it starts for half as long again, to find packages that are not used.
+# With -S python3 starts faster: it does not look for packages.
 values()
 {
 	python3 -S "$SELFTESTS/lib/values.py" "$@"
@@ -100,10 +107,10 @@ perfdata()
 
 perfgen()
 {
-	python3 "$SELFTESTS/lib/perfgen.py" "$@"
+	python3 -S "$SELFTESTS/lib/perfgen.py" "$@"
 }
 
-# perf report ends with a tip that is drawn by lot.
+# perf report ends with a random tip.
 drop_tips()
 {
 	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$1"
@@ -114,12 +121,18 @@ native_only()
 	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
 }
 
+all_only()
+{
+	[[ ${PBM_ALL:-1} != 0 ]] || skip "only with --all"
+}
+
 own()
 {
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# The program of an object has its name, or that without a version. Lengths stay.
+# The name of the program is the name of the object, less the version. The new name has the same
+# length.
 make_own_object()
 {
 	local prog=${1%_v[0-9]}
@@ -150,14 +163,14 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# The holder is one for each test. It ends when its input does, which is when this shell
-# does.
+# Each test has one holder. It ends when its input ends, so it does not outlive this shell.
 hold_command()
 {
 	local id name
 
 	HELD_IDS=()
 	HELD_NAMES=()
+	[[ $BESIDE = no ]] || fail "a file with BESIDE=yes must not load programs"
 	coproc HOLDER { cd "$OUTPUT" && exec "$@"; }
 	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" id name; do
 		[[ $id != ready ]] || return 0
@@ -184,7 +197,7 @@ spend()
 		done >/dev/null' sh "$BPFTOOL" "$TMP/packet" "${args[@]}")
 }
 
-# Waits, so that no program of one test is seen by the next.
+# Waits for the holder: the next test must not see these programs.
 release()
 {
 	local pid=${HOLDER_PID:-} input=${HOLDER[1]:-}
@@ -225,7 +238,7 @@ await()
 	done
 }
 
-# Both ends open, so that nobody waits for the other to open a fifo.
+# With both ends open, neither side waits in open().
 open_control()
 {
 	rm -f "$TMP/control" "$TMP/ack"
@@ -247,7 +260,7 @@ await_ack()
 {
 	local answer='' part='' end=$((SECONDS + 60 * SCALE))
 
-	# What came before the time was over is in the variable, and not read again.
+	# When read times out, the variable has the characters so far.
 	until read -r -t 0.2 -u "$ACK" part; do
 		answer+=$part
 		perf_is_running
@@ -263,9 +276,8 @@ control()
 	await_ack
 }
 
-# Its output is $TMP/stdout, for the file "-", and $TMP/perf.err.
-# perf has 100 ms to read a program. With priority, so that it is perf's time that
-# counts, and not what else the CPUs are busy with.
+# The output is in $TMP/perf.err, and in $TMP/stdout for the file "-". perf has 100 ms to read a
+# program. nice gives it priority, so that a busy CPU does not take this time.
 launch_recording()
 {
 	local file=$1
@@ -294,9 +306,8 @@ stop_recording()
 	((status == 0)) || fail "perf record ends with status $status"
 }
 
-# Only what perf record always says may be in the file, and what it says of this
-# machine: of any process that ends while perf reads /proc, and of samples that are lost
-# because it is busy.
+# The file may have only the usual messages of perf record, and messages about this machine:
+# processes that end while perf reads /proc, and samples that are lost because it is busy.
 check_messages()
 {
 	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
@@ -352,8 +363,8 @@ start_attach()
 	coproc HOLDER { exec "$OUTPUT/attach"; }
 }
 
-# Tell attach to do something, and read what it answers.
-# shellcheck disable=SC2034 # the variables are the tests'
+# Send attach a command, and read its answer.
+# shellcheck disable=SC2034 # the tests use the variables
 try_ask()
 {
 	local word first second
@@ -380,7 +391,7 @@ ask()
 	try_ask "$@" || fail "$ERROR"
 }
 
-# Of perf record --switch-output -o $TMP/data. The last one is named when perf has ended.
+# perf renames the last file when it ends.
 list_files()
 {
 	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
@@ -394,7 +405,7 @@ has_files()
 start_top()
 {
 	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
-	# Both ends open: perf top reads keys, and there never is one.
+	# perf top reads keys. With both ends open it gets no end of file.
 	exec {TOP_KEYS}<>"$TMP/top-keys"
 	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
@@ -418,10 +429,10 @@ load_and_look()
 	grep -E -q -e "$1" "$TMP/top"
 }
 
-# Large enough for all that perf has to show.
+# The terminal is large enough for all rows.
 open_terminal()
 {
-	command -v tmux >/dev/null || skip "tmux is no program"
+	command -v tmux >/dev/null || skip "tmux is not installed"
 	tmux -S "$TMP/tmux" -f /dev/null new-session -d -x 200 -y 400 "$@"
 }
 
@@ -449,7 +460,7 @@ close_terminal()
 	rm -f "$TMP/tmux"
 }
 
-# The name that perf gives the main function of a held program.
+# The name that perf gives the main function of a held program
 symbol_of()
 {
 	local tag
@@ -460,8 +471,7 @@ symbol_of()
 	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
 }
 
-# A file that is empty or that cannot be read has no records either: look for what has
-# to be in it.
+# An empty or unreadable file has no records either, so look for a sample.
 want_no_records()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -482,7 +492,7 @@ shows_no_record()
 	grep -a -q -E -e "PERF_RECORD_KSYMBOL .* name $1\$" "$TMP/data.script" ||
 		fail "perf script shows no KSYMBOL $1"
 	if grep -a -E -e "PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/data.script"; then
-		fail "there is a record of $1, and no metadata"
+		fail "there is a record of $1, which has no metadata"
 	fi
 }
 
@@ -491,7 +501,7 @@ is_traced()
 	! grep -q '^TracerPid:.*\<0$' "/proc/$1/status"
 }
 
-# LeakSanitizer cannot look into a process that is traced.
+# LeakSanitizer does not work under strace: both need ptrace.
 trace()
 {
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
@@ -512,21 +522,40 @@ prepare_nobody()
 		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
-unpatched_perf()
+# other_perf VARIABLE: skip unless it names a perf
+other_perf()
 {
-	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
-	[[ -x $PBM_UNPATCHED_PERF ]] || fail "PBM_UNPATCHED_PERF=$PBM_UNPATCHED_PERF cannot be run"
+	[[ -n ${!1:-} ]] || skip "$1 is not set"
+	[[ -x ${!1} ]] || fail "$1=${!1} cannot be run"
 }
 
-# What a caller that knows these tests would have seen to
+unpatched_perf()
+{
+	other_perf PBM_UNPATCHED_PERF
+}
+
+# run-selftests.sh builds these two only with --all.
+peer_perf()
+{
+	[[ -n ${PBM_PEER_PERF:-} ]] || all_only
+	other_perf PBM_PEER_PERF
+}
+
+old_perf()
+{
+	[[ -n ${PBM_OLD_PERF:-} ]] || all_only
+	other_perf PBM_OLD_PERF
+}
+
+# The requirements that the caller of these tests has to meet
 what_is_missing()
 {
 	local tool
 
-	[[ -x ${OUTPUT:-}/hold ]] || echo "OUTPUT=${OUTPUT:-} is no built selftests directory;"
-	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is no program;"
+	[[ -x ${OUTPUT:-}/hold ]] || echo "OUTPUT=${OUTPUT:-} is not a directory of built selftests;"
+	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is not a program;"
 	for tool in "$BPFTOOL" python3; do
-		command -v "$tool" >/dev/null || echo "$tool is no program;"
+		command -v "$tool" >/dev/null || echo "$tool is not a program;"
 	done
 }
 
@@ -540,7 +569,7 @@ prepare_tests()
 	fi
 	missing=$(what_is_missing)
 	[[ -z $missing ]] || ktap_exit_fail_msg "$missing"
-	# perf reads no configuration of the user and copies nothing into ~/.debug.
+	# perf must not read the user's configuration, nor copy anything into ~/.debug.
 	export PERF_CONFIG=$TMP/perfconfig
 	printf '[buildid]\n\tdir = %s\n' "$TMP/debug" >"$PERF_CONFIG"
 }

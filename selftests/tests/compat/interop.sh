@@ -24,16 +24,6 @@ version_of()
 	"$1" version | sed 's/^perf version //'
 }
 
-old_perf()
-{
-	[[ -n ${PBM_OLD_PERF:-} ]] || skip "PBM_OLD_PERF is not set"
-}
-
-peer_perf()
-{
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
-}
-
 # record_with PERF FILE OPTION...
 record_with()
 {

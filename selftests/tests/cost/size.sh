@@ -61,7 +61,7 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 {
 	local peer all
 
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	peer_perf
 	hold -n "$PROGRAMS" many
 	"$PBM_PEER_PERF" record -N -q -e cpu-clock -c 100000000000 -o "$TMP/peer" -- true
 	"$PBM_PERF" record -N -q -e cpu-clock -c 100000000000 --bpf-metadata=all -o "$TMP/all" -- true

@@ -365,7 +365,7 @@ test_older_perf_carries_the_block_through()
 
 test_header_makes_the_block_from_records_of_a_peer()
 {
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	peer_perf
 	hold -o busy_v1 simple functions
 	record "$TMP/ours" --bpf-metadata=header
 	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"

@@ -341,7 +341,7 @@ test_newer_perf_that_records_at_the_same_time()
 {
 	local nr
 
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	peer_perf
 	start_recording "$TMP/data" -a --no-buildid-mmap
 	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
 	stop_recording
@@ -374,7 +374,7 @@ watch_beside()
 	local status=0 ready=$1 done=$2
 
 	shift 2
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	peer_perf
 	cp /bin/true "$TMP/marker"
 	: >"$TMP/perf.err"
 	"$PBM_PERF" "$@" >"$TMP/watched" 2>&1 </dev/null &

@@ -1,23 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Many programs that come and go while perf records. Whoever lived 100 ms with
-# its map has its set; how many of the others have one is only printed. While all
-# CPUs are busy, perf may not get to run in time: churn measures how late it is
-# woken itself, and at such times 1 % may be missing, if they lived less than 300 ms.
+# Many programs come and go while perf records. A program that lived 100 ms with its map must
+# have its set. The tests only print how many of the other programs have one. While all CPUs
+# are busy, perf may run too late. churn measures its own delay: at such times 1 % of the programs
+# that lived less than 300 ms may lack their set.
 #
-# PBM_STRESS_PROGRAMS (400) and PBM_STRESS_MS (4000) are the size of the pipe's
-# and --switch-output's test; the file's is always the full one, 2000 programs
-# in 20 s and 500 that stay.
+# The test of a file always loads 2000 programs in 20 s, and 500 that stay. PBM_STRESS_PROGRAMS
+# (400) and PBM_STRESS_MS (4000) set the size of the other two tests.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 PROGRAMS=${PBM_STRESS_PROGRAMS:-400}
 DURATION=${PBM_STRESS_MS:-4000}
-# Most are shorter than it takes to read them.
+# Most programs live shorter than perf takes to read them.
 LIVES=0,5,20,100,110,300,1,50,150,10
 
-# $1 programs in $2 ms from 4 processes, a quarter as many that stay
+# Load $1 programs in $2 ms from 4 processes, and a quarter as many that stay.
 stress()
 {
 	start_churn -p 4 -n "$1" -s $(($1 / 4)) -t "$2" -l "$LIVES" -d 20
@@ -27,6 +26,7 @@ stress()
 
 test_2000_programs_in_a_file()
 {
+	all_only
 	start_recording "$TMP/data" -a
 	stress 2000 20000
 	stop_recording
@@ -36,6 +36,7 @@ test_2000_programs_in_a_file()
 
 test_many_programs_in_a_pipe()
 {
+	all_only
 	start_recording - -a
 	stress "$PROGRAMS" "$DURATION"
 	stop_recording
@@ -47,6 +48,7 @@ test_many_programs_in_switched_files()
 {
 	local files file
 
+	all_only
 	start_recording "$TMP/data" -a --switch-output=1s
 	stress "$PROGRAMS" "$DURATION"
 	await "a switch" has_files 1
@@ -55,7 +57,7 @@ test_many_programs_in_switched_files()
 	echo "${#files[@]} files"
 	(("${#files[@]}" >= 2)) || fail "too few files"
 	check_churn --busy "$TMP/list" "${files[@]}"
-	# The last one may be so short that it has no sample.
+	# The last file may be too short to have a sample.
 	for file in "${files[@]::${#files[@]} - 1}"; do
 		perfdata check "$file"
 	done

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files that are made up"
+BESIDE=yes
 
 # The same twice: as this machine writes it, and as one of the other byte order
 write_both()

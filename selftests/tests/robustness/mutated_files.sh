@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Real recordings with random changes; mutate_file.py tells which, and what is wrong with
-# perf's answer.
+# perf reads real recordings with random changes. mutate_file.py makes the changes, and checks
+# how perf ends and what it prints.
 #
 # Environment:
-#	PBM_MUTATIONS		how many files (default: 200)
-#	PBM_MUTATIONS_SEED	of the random numbers (default: 1)
-#	PBM_FINDINGS		a directory for findings, and a log that grows (optional)
+#	PBM_MUTATIONS		the number of files (default: 200)
+#	PBM_MUTATIONS_SEED	the seed of the random numbers (default: 1)
+#	PBM_FINDINGS		a directory for findings and a log (optional)
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -16,7 +16,7 @@ NATIVE_ONLY="it reads files that are made up"
 FINDINGS=${PBM_FINDINGS:-}
 SEED=${PBM_MUTATIONS_SEED:-1}
 
-# Each run of perf would read all symbols of the kernel, which takes longer than the rest.
+# perf reads only 100 symbols of the kernel: to read all of them takes longer than the rest.
 mutate()
 {
 	head -n 100 /proc/kallsyms >"$TMP/kallsyms"
@@ -25,7 +25,8 @@ mutate()
 		sh "$TMP/kallsyms" python3 -S "$SELFTESTS/lib/mutate_file.py" "$@"
 }
 
-# A file and what goes through a pipe, some 50 KB each, with all that mutate_file.py changes
+# A file and a recording from a pipe, about 50 KB each. They have everything that mutate_file.py
+# changes.
 record_programs()
 {
 	hold simple functions busy_v1
@@ -35,7 +36,7 @@ record_programs()
 	release
 }
 
-# What mutate_file.py finds of a program in the place of perf
+# pretend SCRIPT: the findings of mutate_file.py if this script replaces perf
 pretend()
 {
 	printf '#!/bin/sh\n%s\n' "$1" >"$TMP/pretended"
@@ -85,6 +86,7 @@ test_perf_reads_mutated_recordings()
 {
 	local path=${FINDINGS:-$TMP/findings}
 
+	all_only
 	record_programs
 	mkdir -p "$path"
 	mutate run "$PBM_PERF" "${PBM_MUTATIONS:-200}" "$path" "$TMP/file.data" "$TMP/pipe.data" \

@@ -473,7 +473,7 @@ test_perf_without_the_series_survives_it()
 # It writes records itself, and takes the names from the BTF of the map.
 test_newer_perf_without_the_series_survives_it()
 {
-	[[ -n ${PBM_PEER_PERF:-} ]] || skip "PBM_PEER_PERF is not set"
+	peer_perf
 	survives "$PBM_PEER_PERF"
 	wants_records_of_functions
 }
