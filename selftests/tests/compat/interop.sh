@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Files of this perf in others, and of others in this one. What each combination
-# does is in Documentation/interop.rst, a line that begins with "cell:" is one of
-# its table.
+# Other perfs read files of this perf, and this perf reads files of other perfs. Each line
+# "cell:" is a cell of the table in the documentation.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files"
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
-# What any two perfs print alike
+# Any two perfs print these fields alike.
 FIELDS=comm,tid,cpu,time,event,period,ip
 
 cell()
@@ -36,8 +35,8 @@ held()
 	spend 0 20000 1 20000
 }
 
-# Runs "PERF ARGUMENT...", which must succeed and complain of nothing: its output
-# is in $TMP/out.
+# clean PERF ARGUMENT...: run it, with the output in $TMP/out. It must succeed and print no
+# complaint.
 clean()
 {
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")"
@@ -59,7 +58,7 @@ json_samples()
 	python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["samples"]))' "$1"
 }
 
-# Each way in which PERF reads FILE, of which OURS or WRITER printed $TMP/samples
+# read_everywhere PERF FILE: PERF reads FILE with each command. $TMP/samples has the samples.
 read_everywhere()
 {
 	local perf=$1 file=$2
@@ -79,9 +78,9 @@ read_everywhere()
 	same "samples of what $perf injects" "$TMP/samples" "$TMP/got"
 }
 
-# --- our files in others ------------------------------------------------------
+# --- other perfs read files of this perf --------------------------------------
 
-# With the block and with the section cut before it, the file is otherwise the same.
+# Compare the file with a copy whose section ends before the block.
 ignores_the_block()
 {
 	local perf=$1 command
@@ -133,22 +132,22 @@ test_peer_perf_ignores_the_block()
 	ignores_the_block "$PBM_PEER_PERF"
 }
 
-# Runs "PERF ARGUMENT...", which must complain with a line that matches $1, and not
-# crash: its output is in $TMP/out and $TMP/err.
+# complains ERE PERF ARGUMENT...: run it, with the output in $TMP/out and $TMP/err. It must print
+# a complaint that matches, and not crash.
 complains()
 {
 	local complaint=$1 status=0
 
 	shift
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || status=$?
-	# perf's own are above 128 as well; these are its crashes.
+	# These are crashes. Errors of perf have a status above 128, too.
 	case $status in
 	126|127|134|135|136|139) fail "$*: status $status: $(cat "$TMP/err")" ;;
 	esac
 	grep -q -E -e "$complaint" "$TMP/err" || fail "$* does not say '$complaint': $(cat "$TMP/err")"
 }
 
-# What the guide says of older perfs must be true: else it is to be changed.
+# The guide describes what older perfs do. If this test fails, change the guide.
 test_old_perf_refuses_records_and_reads_the_remedy()
 {
 	old_perf
@@ -167,7 +166,7 @@ test_unpatched_perf_loses_samples_and_reads_the_remedy()
 	local nr complaint
 
 	unpatched_perf
-	# It skips each record twice, and so lands inside the second, which is longer.
+	# It skips each record twice, so it goes on inside the second record, which is longer.
 	hold keys_1 simple
 	record "$TMP/all"
 	complains '^Unsupported header type 84,' "$PBM_UNPATCHED_PERF" script -F "$FIELDS" -i "$TMP/all"
@@ -206,7 +205,7 @@ test_peer_perf_reads_records()
 	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/all" >"$TMP/got"
 	same "metadata" "$TMP/want" "$TMP/got"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
-	same "metadata of what the peer injects" "$TMP/want" "$TMP/got"
+	same "metadata of what upstream injects" "$TMP/want" "$TMP/got"
 	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "all" "all samples, same metadata; inject keeps them"
 }
 
@@ -224,7 +223,7 @@ test_peer_perf_reads_a_pipe()
 	cell "$(version_of "$PBM_PEER_PERF")" "ours, pipe" "script" "all samples, metadata"
 }
 
-# But for the order of the entries: ours is that of the keys, the peer's that of the variables.
+# Only the order of the entries differs: this perf sorts them by key, upstream by variable.
 test_records_have_the_bytes_of_the_peers()
 {
 	local file
@@ -233,19 +232,19 @@ test_records_have_the_bytes_of_the_peers()
 	held
 	record "$TMP/ours"
 	record_with "$PBM_PEER_PERF" "$TMP/peers"
-	# Programs of others can come and go. The peer writes a record for each program, also
-	# if they are equal.
+	# Other programs of the machine can come and go. Upstream's perf writes a record for each
+	# program, even if records are equal.
 	perfdata raw-records "$TMP/ours" | sort -u >"$TMP/all-got"
 	perfdata raw-records "$TMP/peers" | sort -u >"$TMP/all-want"
 	for file in want got; do
 		grep -E $'^[^\t]*_(busy|multiply|divide|simple)\t' "$TMP/all-$file" >"$TMP/$file"
 	done
-	(($(wc -l <"$TMP/want") == 7)) || fail "the peer wrote $(wc -l <"$TMP/want") records of 7"
+	(($(wc -l <"$TMP/want") == 7)) || fail "upstream wrote $(wc -l <"$TMP/want") records of 7"
 	same "records" "$TMP/want" "$TMP/got"
 	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "bytes of records" "the same"
 }
 
-# Hotspot's reader of perf.data, which is not perf's
+# Hotspot has a reader of its own for perf.data.
 test_hotspot_ignores_the_block()
 {
 	local file
@@ -263,7 +262,7 @@ test_hotspot_ignores_the_block()
 	cell "hotspot-perfparser $(dpkg-query -W -f '${Version}' hotspot)" "ours, header" "output" "as without the block"
 }
 
-# --- others' files in ours ----------------------------------------------------
+# --- this perf reads files of other perfs -------------------------------------
 
 reads_files_of()
 {
@@ -294,7 +293,7 @@ test_files_of_unpatched_perf()
 	cell "this perf" "of $(version_of "$PBM_UNPATCHED_PERF"), unpatched" "all, -s bpf_prog, pipe" "all samples, programs, (unknown)"
 }
 
-# counts PERF FILE: of perf stat record, as perf reads them
+# counts PERF FILE: PERF must read the counts that perf stat record wrote
 counts()
 {
 	"$1" stat report -i "$2" >"$TMP/out" 2>&1 || fail "$*: status $?: $(cat "$TMP/out")"
@@ -309,7 +308,7 @@ test_statistics_are_read_by_both()
 	counts "$PBM_UNPATCHED_PERF" "$TMP/ours"
 	"$PBM_UNPATCHED_PERF" stat record -o "$TMP/theirs" -e task-clock true
 	counts "$PBM_PERF" "$TMP/theirs"
-	# One CPU is a range that ends where it begins.
+	# Of one CPU, the first and the last number of the range are the same.
 	"$PBM_PERF" stat record -C 0 -o "$TMP/cpu0" -e task-clock true
 	counts "$PBM_PERF" "$TMP/cpu0"
 }
@@ -319,7 +318,7 @@ test_files_of_peer_perf()
 	peer_perf
 	reads_files_of "$PBM_PEER_PERF"
 	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/want"
-	grep -q 'version = "1.0"' "$TMP/want" || fail "the peer wrote no metadata"
+	grep -q 'version = "1.0"' "$TMP/want" || fail "upstream wrote no metadata"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/got"
 	same "metadata" "$TMP/want" "$TMP/got"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
@@ -327,7 +326,7 @@ test_files_of_peer_perf()
 	cell "this perf" "of $(version_of "$PBM_PEER_PERF")" "all, -s bpf_prog, pipe" "all samples, programs, same metadata"
 }
 
-# Its end mark of features may be another number.
+# In the stream of another version, the end mark of the features may be another number.
 test_a_stream_of_peer_perf_is_grouped()
 {
 	peer_perf

@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Files of each perf in each: those of PBM_PERFS, NAME=PATH with blanks between, of which
-# a NAME that ends with -unpatched is without the patches. Prints a line "cell:" for each
-# reader of each writer's files, a row of the table in Documentation/interop.rst. A perf
-# with patches has to read everything; what others
-# do is only printed, and is what Documentation/interop.rst says.
+# Every perf reads the files of every perf. PBM_PERFS lists them as NAME=PATH, separated by
+# blanks. A NAME that ends with -unpatched is a perf without the patches. Each reader of each
+# writer's files prints a line "cell:", a row of the table in the documentation. A perf with
+# patches must read everything. For the other perfs, the test only prints the numbers.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files"
-# FUNCTIONS are those of the programs that are held.
+# The functions of the held programs
 FUNCTIONS='bpf_prog_[0-9a-f]*_(busy|multiply|divide|simple)'
 
 count()
@@ -23,7 +22,7 @@ samples_in()
 	perfdata types "$1" | count -x 9
 }
 
-# Runs the reader, and counts what it prints, in $TMP/out
+# reads ARGUMENT...: run the reader with its output in $TMP/out; sets STATUS
 reads()
 {
 	local status=0
@@ -36,8 +35,7 @@ reads()
 	esac
 }
 
-# Sets CELLS to what the reader makes of $1, a file, and $2, a pipe: numbers of samples,
-# and of sets.
+# read_all FILE PIPE: sets CELLS to the numbers of samples and sets that the reader finds
 read_all()
 {
 	STATUS=ok
@@ -64,7 +62,8 @@ read_all()
 	CELLS+=("$STATUS")
 }
 
-# What is in the files, as a reader finds it that shares no code with perf
+# count_all FILE PIPE: sets WANTED to the numbers that perfdata.py finds. It shares no code with
+# perf.
 count_all()
 {
 	local samples piped sets piped_sets
@@ -76,7 +75,7 @@ count_all()
 	WANTED=("$samples" "$samples" "$samples" 1 "$samples" "$samples" "$sets" "$piped" "$piped_sets" ok)
 }
 
-# write_and_read NAME PERF: that perf writes, all read
+# write_and_read NAME PERF: this perf writes, all perfs read
 write_and_read()
 {
 	local item name

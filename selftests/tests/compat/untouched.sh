@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What nobody asked for does not change: each command prints and writes, byte for
-# byte, what perf of the same version without the patches does.
+# Without the new options nothing changes: each command prints and writes the same bytes as perf
+# of the same version without the patches.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it compares what two perfs make of the same files"
 
-# The files are of the same programs, in both modes that older perf reads. The programs
-# stay loaded as long as perf compares them.
+# Record the same programs in the two modes that older perfs can read. The programs stay loaded
+# while both perfs read the files.
 record_both_modes()
 {
 	unpatched_perf
@@ -22,8 +22,8 @@ record_both_modes()
 	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
 }
 
-# The next command is run by both perfs, as the same program in an equal directory:
-# its path, its arguments and what it writes are part of many outputs.
+# both NAME ARGUMENT...: run the command with both perfs, under the same path and in an equal
+# directory: the path, the arguments and the files are part of many outputs.
 both()
 {
 	local name=$1 perf status
@@ -57,7 +57,7 @@ same_outputs()
 	fail "output differs"
 }
 
-# ... and is not empty, and a success.
+# Both perfs must succeed, with the same output, which must not be empty.
 want_same()
 {
 	both "$*" "$@"
@@ -67,7 +67,7 @@ want_same()
 		awk '{ sum += $1 } END { print sum + 0 }') > 100)) || fail "'$*' has next to no output"
 }
 
-# ... or is refused by both in the same words.
+# Both perfs must have the same output, also if they refuse the command.
 want_same_in_any_case()
 {
 	both "$*" "$@"
@@ -130,7 +130,7 @@ test_headers_without_metadata()
 	want_same script --header -i none.data
 }
 
-# The lines that are asked for are all that is added.
+# Only the lines of the metadata are added.
 test_headers_with_metadata()
 {
 	local options
@@ -145,14 +145,14 @@ test_headers_with_metadata()
 	done
 }
 
-# The member "bpf-prog-id" of frames, and the size of the file, which has it
+# Remove the member "bpf-prog-id" of frames, and the size of the file, which includes it.
 drop_program_ids()
 {
 	perl -0777 -p -i -e 's/,\n\t+"bpf-prog-id": \d+(?=\n)//g' "$TMP/outputs/patched/out.json"
 	sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
 }
 
-# The ids of programs are known all the same.
+# Even then, the frames have the ids of their programs.
 test_converted_data_without_metadata()
 {
 	record_both_modes
@@ -179,7 +179,7 @@ test_converted_data_with_metadata()
 	END
 }
 
-# Each conversion draws a UUID, which is in all files of the trace, as text or bytes.
+# Each conversion makes a random UUID. All files of the trace have it, as text or as bytes.
 clear_uuids()
 {
 	python3 - "$1" <<-'END'
@@ -227,7 +227,7 @@ test_rewritten_files()
 	done
 }
 
-# In a pipe, features are those of the machine at that moment, free memory and all.
+# The features in a pipe describe the machine at that moment; free memory, for instance, changes.
 without_features()
 {
 	perfdata types "$1/stdout" >"$1/types"
@@ -238,7 +238,7 @@ without_features()
 test_pipes()
 {
 	record_both_modes
-	# With metadata, there are more events.
+	# A file with metadata would add events.
 	both "inject into a pipe" inject -i none.data -o -
 	without_features "$TMP/outputs/patched"
 	without_features "$TMP/outputs/unpatched"
@@ -246,8 +246,8 @@ test_pipes()
 	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
-# What perf says of these arguments: its first error, or that of the unknown option that
-# follows them, if they are no error; "status N" if there is none at all.
+# first_error PERF ARGUMENT...: print the first error, or "status N" if there is none. The last
+# argument may be an unknown option, which is an error if all others are right.
 first_error()
 {
 	local perf=$1 status=0
@@ -257,7 +257,7 @@ first_error()
 	grep -m 1 Error "$TMP/out" || echo "status $status"
 }
 
-# All that begins as options which name BPF do
+# All abbreviations of the options that name BPF
 abbreviations()
 {
 	local option length
@@ -269,7 +269,7 @@ abbreviations()
 	done | sort -u
 }
 
-# It means what it meant if it had a meaning.
+# An abbreviation that unpatched perf accepts still means the same.
 test_abbreviated_options()
 {
 	local command option old new nr=0
@@ -290,7 +290,7 @@ test_abbreviated_options()
 	((nr > 20)) || fail "few are known to perf without the patches"
 }
 
-# Both perfs end alike with these options, and $1 says whether there are BPF events then.
+# want_bpf_events yes|no OPTION...: both perfs succeed, and their files have BPF events or not
 want_bpf_events()
 {
 	local want=$1 perf
@@ -317,7 +317,7 @@ test_abbreviated_options_mean_the_same()
 	want_bpf_events no --bpf --no-bpf
 }
 
-# Perf without the patches gets the same options but for the one that it doesn't know.
+# Unpatched perf gets the same options, except --bpf-metadata, which it does not know.
 test_pairs_of_options()
 {
 	local options=(--no-bpf-event --bpf-metadata=none --all-kernel --all-user) a b old new

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# PERF_RECORD_BPF_EVENT, PERF_RECORD_KSYMBOL and the metadata agree about each program:
-# ids, tags, names and sets, also of those that are gone at the end.
+# PERF_RECORD_BPF_EVENT, PERF_RECORD_KSYMBOL and the metadata agree about each program: ids, tags,
+# names and sets. This includes programs that are gone at the end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# With and without metadata, several functions, several programs that share a map, the
-# same tag twice with different sets, several records.
+# Programs with and without metadata, with several functions, with a shared map, with several
+# records, and two programs with the same tag and different sets
 PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)
 
-# What bpftool says of the held programs
+# bpftool's data about the held programs
 note_held()
 {
 	local id

@@ -7,7 +7,7 @@
 
 FUNCTIONS='_(static_function|global_function|a_function_with_a_name_that.*|functions_with_a_long_program_name)$'
 
-# The recording is the same for all tests of this file.
+# All tests of this file share the recording.
 record_once()
 {
 	[[ ! -e $TMP/programs ]] || return 0
@@ -18,7 +18,7 @@ record_once()
 	values programs "$TMP/data.script" >"$TMP/programs"
 }
 
-# Compare the names of our functions in file $2 with those of the records (or of $3).
+# Compare the names of the functions in file $2 with the names in the records (or in $3).
 same_functions()
 {
 	grep -E -e "$FUNCTIONS" "$2" | sort >"$TMP/want"
@@ -46,8 +46,8 @@ without_main_tag()
 	sed 's/_[0-9a-f]*_functions_with/_TAG_functions_with/'
 }
 
-# Except for the tag of the main function, when there are others: the kernel's
-# symbol has the tag of the whole program, perf's KSYMBOL that of the function.
+# The tag of the main function differs if the program has more functions: the kernel's symbol has
+# the tag of the whole program, perf's KSYMBOL the tag of the function.
 test_names_are_those_of_the_running_kernel()
 {
 	record_once

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# However many keys a program has: none is lost, none is there twice, and the
-# raw bytes say what perf script says.
+# No key is lost and no key is written twice, for any number of keys. The raw bytes agree with
+# perf script.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# $1 keys make at least $2 and at most $3 records, recorded with the options $4...
+# $1 keys make at least $2 and at most $3 records. $4... are options of perf record.
 check_count()
 {
 	local symbol records
@@ -36,7 +36,7 @@ test_202_keys()		{ check_count 202 1 1; }
 test_203_keys()		{ check_count 203 1 2; }
 test_1000_keys()	{ check_count 1000 5 5; }
 
-# With more than one event the sample id after the entries is longer.
+# With several events, the sample id after the entries is longer.
 test_1000_keys_and_several_events()	{ check_count 1000 5 5 -e task-clock -e page-faults; }
 
 run_tests

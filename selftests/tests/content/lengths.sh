@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Keys and values (progs/lengths.bpf.c) that fit exactly are whole; longer ones
-# are cut to what fits and say so with "...".
+# Keys and values (progs/lengths.bpf.c) that fit exactly are whole. Longer ones are truncated and
+# end with "...".
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 DIGITS=$(printf '0123456789%.0s' {1..30})
 X63=$(printf 'x%.0s' {1..63})
 
-# The recording, and key and value of its raw entries, are the same for all tests of this
-# file.
+# All tests of this file share the recording, and the list of its raw entries.
 record_once()
 {
 	[[ ! -e $TMP/entries ]] || return 0
@@ -34,7 +33,7 @@ want_entry()
 	same "$1" "$TMP/want" "$TMP/got"
 }
 
-# The value of $1 is the whole text $2, cut at a character: as long as it can be.
+# The value of $1 is the longest possible part of text $2 that ends at a character.
 want_cut()
 {
 	local value room=252
@@ -42,7 +41,7 @@ want_cut()
 	record_once
 	value=$(awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$TMP/entries")
 	printf 'whole %3d %s\ncut   %3d %s\n' "${#2}" "$2" "${#value}" "$value"
-	# Bytes that go on a character are 10xxxxxx: do not cut before one.
+	# A byte 10xxxxxx continues a character, so the text does not end before it.
 	while [[ ${2:room:1} = [$'\x80'-$'\xbf'] ]]; do
 		room=$((room - 1))
 	done

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Which maps a program's metadata comes from.
+# The maps that a program's metadata comes from
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The sorted entries of the first held program, into $TMP/got
+# Write the sorted entries of the first held program to $TMP/got.
 entries_of_held()
 {
 	record "$TMP/data"
@@ -26,7 +26,7 @@ test_two_sections_are_both_read()
 	want_entries first '"in .rodata"' second '"in .rodata.more"'
 }
 
-# .data and .rodatax come first, but are no read-only sections; then .rodata.b.
+# .data and .rodatax come first, but they are not read-only sections. Then comes .rodata.b.
 test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 {
 	hold_handmade maps
@@ -34,7 +34,7 @@ test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
 }
 
-# Compilers don't write that, but nothing forbids it.
+# Compilers do not write such BTF, but it is valid.
 test_first_variable_wins_on_equal_names()
 {
 	hold_handmade twice
@@ -50,7 +50,7 @@ test_programs_that_share_a_map_have_equal_sets()
 	record "$TMP/data"
 	show "$TMP/data"
 	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
-	# All of them, but on a slow machine
+	# A slow machine checks only some of them.
 	for ((i = 0; i < 20; i += SCALE)); do
 		values entries "$TMP/data.script" "$(symbol_of "$i")" >"$TMP/got"
 		want_entries version '"shared"'
@@ -74,7 +74,7 @@ test_program_without_btf_has_the_metadata_of_its_map()
 	want_entries key 7
 }
 
-# Each held program has a record, and that has the name of its function.
+# Each held program has a record with the name of its function.
 want_named_records()
 {
 	local i
@@ -87,7 +87,7 @@ want_named_records()
 	done
 }
 
-# Not of a type in the BTF of their map
+# The types of the variables are not in the BTF of their map.
 test_records_have_the_names_of_functions()
 {
 	hold_handmade names
@@ -113,7 +113,7 @@ test_program_and_map_without_btf_have_no_record()
 	shows_no_record "$(symbol_of 0)"
 }
 
-# That it has none is something else.
+# "(none)" would mean that the program has no metadata.
 test_program_whose_map_cannot_be_opened_is_unknown()
 {
 	# BPF_MAP_GET_FD_BY_ID, EMFILE

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The text of each C type's value, against the literal beside the variable, against
-# bpftool and, where they are the same, against records of upstream perf.
+# The text of values of each C type. The tests compare it with the literal beside the variable,
+# with bpftool, and with records of upstream's perf for the types that it prints alike.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The recording of "$1" is the same for all tests of this file.
+# All tests of this file share the recording of "$1".
 record_once()
 {
 	[[ ! -e $TMP/$1.symbol ]] || return 0
@@ -72,7 +72,7 @@ test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
 test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
 
-# perf of v6.17 and later, which is not ours, prints them in the same way.
+# Upstream's perf of v6.17 and later prints them in the same way.
 test_integers_and_strings_have_the_text_of_upstream()
 {
 	local perf symbol nr=0
@@ -80,7 +80,7 @@ test_integers_and_strings_have_the_text_of_upstream()
 	hold types
 	record "$TMP/ours"
 	symbol=$(symbol_of 0)
-	# A record has them in the order of the keys.
+	# This perf writes the entries in the order of the keys.
 	perfdata entries "$TMP/ours" "$symbol" | grep -E '^(int|text)_' | sort >"$TMP/got"
 	for perf in "${PBM_PEER_PERF:-}" "${PBM_UNPATCHED_PERF:-}"; do
 		[[ -x $perf ]] || continue

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What 1,000 programs of three functions and four keys cost in a file, and in
-# instructions of those who write it, or read it without asking for metadata.
+# The cost of 1,000 programs with three functions and four keys: bytes of the file, instructions
+# to write it, and instructions to read it without the metadata.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -16,16 +16,16 @@ size_of()
 	awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"
 }
 
-# What can differ besides the block: how perf was called (11), its version (4), by what
-# others do meanwhile, the events, and the information about programs (25), in which perf of
-# v6.17 and later has the ids of maps
+# These sections can differ besides the block: the command line (11), the version (4), the events,
+# because other processes cause some, and the bpf_prog_infos (25), which have the ids of maps in
+# perf of v6.17 and later.
 constant_sections()
 {
 	grep -v -E $'^(block|4|11|25|data)\t' "$1"
 }
 
-# A workload that ends before the first sample: files of two perfs then differ in no
-# section but the block, to the byte, and hardly in their events.
+# The workload ends before the first sample. The files of two perfs then have equal sections except
+# for the block, and nearly equal events.
 test_mode_header_adds_at_most_two_percent()
 {
 	local block size difference
@@ -56,7 +56,7 @@ test_mode_header_adds_at_most_two_percent()
 	((block > 0 && 100 * block <= 2 * size)) || fail "the block is more than 2 % of the file"
 }
 
-# Their record has the same bytes for the same functions and keys.
+# Upstream's records have the same bytes for the same functions and keys.
 test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 {
 	local peer all
@@ -68,24 +68,25 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 	perfdata types "$TMP/peer" >"$TMP/types"
 	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
 	perfdata records "$TMP/all" >"$TMP/records"
-	# Equal sets under one name are written once.
+	# perf writes equal sets of one name once.
 	(($(grep -c -E $'_(many|first|second)\t4\t' "$TMP/records") == 3)) ||
 		fail "not a record of four keys for each function"
 	peer=$(stat -c %s "$TMP/peer")
 	all=$(stat -c %s "$TMP/all")
-	echo "$all bytes, the peer's file $peer"
+	echo "$all bytes, upstream's file $peer"
 	((100 * all <= 102 * peer)) || fail "the file is more than 2 % larger"
 }
 
 callgrind_usable()
 {
 	unpatched_perf
-	command -v valgrind >/dev/null || skip "valgrind is no program"
-	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind runs no perf with AddressSanitizer"
+	command -v valgrind >/dev/null || skip "valgrind is not installed"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"
 }
 
-# Of a perf command, in user space. It forks, and each process has files of its own. What
-# strcmp() takes is left out: by where the heap has two strings, it is half a percent of all.
+# The instructions of a perf command in user space. perf forks, and each process has files of its
+# own. strcmp() does not count: its instructions depend on the addresses of the strings, and vary
+# by half a percent of the total.
 instructions()
 {
 	local pid
@@ -100,7 +101,7 @@ instructions()
 			END { printf "%.0f\n", sum }'
 }
 
-# Of the same report, some runs take two percent more than others.
+# Runs of the same report differ by two percent.
 fewest_instructions()
 {
 	for _ in 1 2 3; do
@@ -121,7 +122,7 @@ test_record_takes_at_most_three_percent_more_instructions()
 	((unpatched > 0 && 100 * patched <= 103 * unpatched)) || fail "more than 3 % more instructions"
 }
 
-# Most of it is what broken files are checked for.
+# Most of the additional instructions check for broken files.
 test_report_takes_at_most_one_and_a_half_percent_more_instructions()
 {
 	local patched unpatched
@@ -129,7 +130,7 @@ test_report_takes_at_most_one_and_a_half_percent_more_instructions()
 	callgrind_usable
 	hold -n "$PROGRAMS" many
 	spend 0 1000000 "$((PROGRAMS - 1))" 1000000
-	# Not of all CPUs: other programs' symbols would hide what metadata costs.
+	# With all CPUs, the symbols of other programs would hide the cost of the metadata.
 	"$PBM_PERF" record -N -q -e cpu-clock --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
 	unpatched=$(fewest_instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
 	patched=$(fewest_instructions "$PBM_PERF" report --stdio -i "$TMP/data")

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# bpf() calls of perf record: at most one a program and three a distinct map
-# more than without metadata, which takes six a program. One of the three reads
-# the map.
+# The bpf() calls of perf record. Without metadata it makes six per program. Metadata adds at
+# most one per program and three per distinct map; one of the three reads the map.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -20,8 +19,8 @@ programs_of_others()
 	sed -n 's/^\([0-9]*\):.*/\1/p' "$TMP/shown" | grep -v -x -E "${ours%|}" || true
 }
 
-# Print the number of bpf() calls of "$1 record $2...". Other programs that come or go
-# meanwhile would be counted too: then try again.
+# Print the number of bpf() calls of "$1 record $2...". Try again if other programs came or went
+# meanwhile: their calls would count, too.
 count_calls()
 {
 	local perf=$1 before
@@ -45,18 +44,18 @@ is_later_than()
 	(($(cut -d . -f 1 /proc/uptime) > $1))
 }
 
-# perf looks again at programs that are younger than a second and have no metadata.
+# perf looks again at programs without metadata that are younger than a second.
 await_settled()
 {
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
 }
 
-# $1 held programs with $2 distinct maps may cost this much more than none.
+# Check the number of calls that $1 held programs with $2 distinct maps add.
 check_calls()
 {
 	local none some plain_none plain allowed
 
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	HELD_IDS=()
 	none=$(count_calls "$PBM_PERF")
 	plain_none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
@@ -83,7 +82,7 @@ test_none_makes_no_more_calls_than_unpatched_perf()
 {
 	local none base
 
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	unpatched_perf
 	hold -n 20 simple
 	base=$(count_calls "$PBM_UNPATCHED_PERF")
@@ -101,7 +100,7 @@ test_map_of_4_MiB_that_20_programs_share_is_read_once()
 {
 	local none
 
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	HELD_IDS=()
 	count_calls "$PBM_PERF"
 	none=$(lookups)
@@ -141,17 +140,17 @@ are_more_looked_up()
 	(($(lookups_by_id) > $1))
 }
 
-# When it loads, 20, 80 and 320 ms later, and when the recording ends, as its map may
-# be bound late. It stays as it is, and so nothing is read again.
+# perf looks at the program when it loads, 20, 80 and 320 ms later, and when the recording ends:
+# its map may be bound late. Here nothing changes, so perf reads nothing again.
 test_a_program_that_loads_is_looked_up_five_times()
 {
 	local before
 
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	start_traced
 	hold none
 	await "four times" is_looked_up "${HELD_IDS[0]}" 4
-	# The second one is looked up after a look at those that are young.
+	# perf looks up the second program after a look at young programs.
 	for _ in 1 2; do
 		before=$(lookups_by_id)
 		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"
@@ -162,11 +161,11 @@ test_a_program_that_loads_is_looked_up_five_times()
 		fail "it is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
 }
 
-# That of BPF's trampolines. What is searched for the kernel's own symbols, which stand
-# first, ends before. A read() at the end of the file gets nothing.
+# perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols
+# ends early, because they come first. Only a read() at the end of the file returns 0.
 test_kallsyms_is_read_to_its_end_once()
 {
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	hold simple
 	grep -q $'\t\\[bpf\\]$' /proc/kallsyms || skip "/proc/kallsyms has no BPF programs"
 	trace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
@@ -175,11 +174,11 @@ test_kallsyms_is_read_to_its_end_once()
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
 }
 
-# The thread that reads side band events is the one that unshares its file system. Its last
-# poll() is ended by an event or by perf, and not by time.
+# Only the thread that reads side band events unshares its file system. An event or perf must end
+# its last poll(), not the time limit.
 test_perf_ends_without_waiting_for_a_timeout()
 {
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	trace -f -qq -e trace=poll,unshare -e signal=none -o "$TMP/calls" \
 		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
 	awk '/unshare\(CLONE_FS\)/ { thread = $1 } $1 == thread && /poll/ { print }' "$TMP/calls" >"$TMP/polls"

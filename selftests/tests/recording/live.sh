@@ -502,7 +502,7 @@ start_slow_recording()
 	local thread
 
 	native_only "strace stops perf at each system call"
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	start_recording "$TMP/data" -a
 	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
 	: >"$TMP/strace"

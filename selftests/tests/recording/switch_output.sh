@@ -236,7 +236,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	local tracer
 
 	native_only "it tests an order of events, and not the kernel"
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
 	kill -STOP "$PERF_PID"
@@ -306,7 +306,7 @@ test_switch_by_time()
 test_switch_by_time_after_a_slow_start()
 {
 	native_only "strace stops perf at each system call"
-	command -v strace >/dev/null || skip "strace is not there"
+	command -v strace >/dev/null || skip "strace is not installed"
 	cat >"$TMP/slow-perf" <<-END
 		#!/bin/sh
 		export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0"
