@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata-add: keys in a JSON file become metadata of the programs with
-# these ids, in files and pipes of any writer. Nothing else changes.
+# perf inject --bpf-metadata-add: a JSON file has ids of programs, and keys that become their
+# metadata. This works for files and pipes of any writer. Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it rewrites files"
 
-# The recordings are the same for all tests of this file. The second program declares nothing.
+# All tests of this file share the recordings. The second program has no metadata of its own.
 record_once()
 {
 	[[ ! -e $TMP/json ]] || return 0
@@ -20,7 +20,7 @@ record_once()
 	mv "$TMP/json.part" "$TMP/json"
 }
 
-# One string has all that JSON escapes, and a key of it is one that the first program declares.
+# One string has all characters that JSON escapes. One key is also a key of the first program.
 make_json()
 {
 	python3 - "$@" <<-'END'
@@ -31,7 +31,7 @@ make_json()
 	END
 }
 
-# ID KEY VALUE of the programs in $TMP/json, by bytes of file $1, or of a pipe
+# ID KEY VALUE of the programs in $TMP/json, from the bytes of file or pipe $1
 metadata_of()
 {
 	local ids
@@ -42,7 +42,7 @@ metadata_of()
 		$1 in held { print $1, $4, $5 }' "$TMP/all-lines" | LC_ALL=C sort
 }
 
-# want_added FILE INPUT: the keys of $TMP/json, but "version" as the program declares it
+# want_added FILE INPUT: FILE has the keys of $TMP/json, and the program's own "version"
 want_added()
 {
 	metadata_of "$2" >"$TMP/declared"
@@ -87,7 +87,7 @@ test_keys_get_to_programs_by_id()
 	want_added "$TMP/out" "$TMP/pipe"
 }
 
-# The metadata in records, which have no ids, counts as declared.
+# Records have no ids. Their metadata counts as the program's own.
 test_records_of_others_count_as_declared()
 {
 	record_once
@@ -98,7 +98,7 @@ test_records_of_others_count_as_declared()
 	grep -q '_simple\[version=1' "$TMP/programs" || fail "not the version of the records"
 }
 
-# Its events are compressed. Of a file, bpf_prog_info has the id; of a pipe, the metadata.
+# The events are compressed. In a file, bpf_prog_info has the id; in a pipe, the metadata has it.
 test_programs_without_events()
 {
 	local mode
@@ -172,7 +172,7 @@ refused()
 	want_message "$2"
 }
 
-# A number is the byte at which reading ends.
+# The number in a message is the byte at which reading ends.
 test_broken_files_are_errors()
 {
 	local byte text

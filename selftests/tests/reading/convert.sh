@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf data convert --to-json: the metadata after the samples, as JSON values, and the
+# perf data convert --to-json writes the metadata after the samples, as JSON values, and the
 # program of each frame.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files"
 
-# The recording is the same for all tests of this file.
+# All tests of this file share the recording.
 record_once()
 {
 	[[ ! -e $TMP/data ]] || return 0
@@ -19,7 +19,7 @@ record_once()
 	mv "$TMP/data.part" "$TMP/data"
 }
 
-# Into $1.json, which must be JSON to a parser that is not ours.
+# Convert $1 to $1.json. Python's parser must accept it.
 convert()
 {
 	rm -f "$1.json"
@@ -28,8 +28,7 @@ convert()
 	grep -q '"samples"' "$TMP/parsed" || fail "$1.json has no samples"
 }
 
-# ID NAME KEY VALUE of each entry, tab separated, as the block has them: the values
-# in one form
+# ID NAME KEY VALUE of each entry, separated by tabs; the values are normalized JSON
 entries_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -44,7 +43,7 @@ entries_of()
 	END
 }
 
-# The same from the block
+# The same from the block of file $1
 entries_in_block()
 {
 	perfdata block "$1" | python3 -c '
@@ -83,7 +82,7 @@ test_a_pipe_has_the_same()
 		fail "not all samples are there"
 }
 
-# As for the names of processes: UTF-8 stays, and what is none has one character each.
+# UTF-8 stays, as in names of processes. Each byte that is not UTF-8 becomes one character.
 test_text_is_utf8()
 {
 	local program=$TMP/$'caf\xc3\xa9\xff'
@@ -100,7 +99,7 @@ test_text_is_utf8()
 	END
 }
 
-# Of the programs in a file: their records cut nothing.
+# Only the lines of the programs in file $1: their records truncate nothing.
 held_lines()
 {
 	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held' "${1:-$TMP/ids}" -
@@ -129,7 +128,7 @@ test_values_that_are_cut_are_strings()
 	grep -q '[.][.][.]"$' "$TMP/want"
 }
 
-# Each key of $1.json, once. The words may also be in a path or a command line.
+# Each key of $1.json once. grep would also find the words in paths and command lines.
 keys_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -155,7 +154,7 @@ test_without_metadata_there_is_no_key()
 	fi
 }
 
-# ID<TAB>SAMPLES of each program, in whose functions are the samples of FILE
+# ID<TAB>SAMPLES of each program: the number of samples in its functions
 samples_in_file()
 {
 	local period
@@ -166,9 +165,9 @@ samples_in_file()
 		END { for (id in sum) print id "\t" sum[id] }' | sort
 }
 
-# The same from $1.json, of the first frames. Of the others, those in functions of a program
-# must have the id of a program with such a function, see "perfdata programs"; the caller of
-# such a function is of the same program, if of any.
+# The same from the first frames in $1.json. Another frame in a function of a program must have the
+# id of a program with such a function (see "perfdata programs"). If the caller of such a function
+# belongs to a program, it is the same program.
 samples_in_json()
 {
 	python3 - "$1.json" 3< <(perfdata programs "$1") <<-'END' | sort
@@ -215,7 +214,7 @@ test_frames_name_their_programs()
 	done
 }
 
-# ID<TAB>NAME of programs that have {}
+# ID<TAB>NAME of the programs whose metadata is {}
 without_in_json()
 {
 	python3 - "$1.json" <<-'END' | sort
@@ -229,7 +228,7 @@ without_in_json()
 	END
 }
 
-# Not so if nobody has looked at them, as where the metadata is from records.
+# They are not listed if perf did not look for their metadata, as in a file with records only.
 test_programs_without_metadata_are_listed()
 {
 	hold busy busy_v1
@@ -245,14 +244,14 @@ test_programs_without_metadata_are_listed()
 	same "programs that have no records" /dev/null "$TMP/got"
 }
 
-# A file need not come from perf record: no text in it makes the output no JSON.
+# The file may come from anybody. No text in it may break the JSON output.
 test_hostile_text_stays_inside_its_string()
 {
 	local text
 
 	hold simple
 	record "$TMP/simple"
-	# As long as the text that it replaces: quotes, ESC, no UTF-8, parts of JSON
+	# Quotes, ESC, invalid UTF-8, parts of JSON; each as long as the text that it replaces
 	for text in 'a","b":' '"ab\\"}"' '{"a":1,' '[1,2"]}' '"\\uD80"' '1,"b":2' '\x1b]0;xy\x07' '\xff\xc3\x28\xf0"ab'; do
 		LC_ALL=C sed "s/\"1\.2\.3\"/$text/g" "$TMP/simple" >"$TMP/hostile"
 		[[ $(stat -c %s "$TMP/hostile") = $(stat -c %s "$TMP/simple") ]] || fail "'$text' is not as long"

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata: records and the block in the header are kept, made
-# from each other or left out, in files and pipes of any writer. The samples stay.
+# perf inject --bpf-metadata keeps, converts or removes records and the block in the header. This
+# works for files and pipes of any writer. The samples stay.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it rewrites files"
 
-# The recordings, of two programs of the same name and others, are the same for all tests
-# of this file.
+# All tests of this file share the recordings. Two of the programs have the same name.
 record_once()
 {
 	[[ ! -e $TMP/entries ]] || return 0
@@ -24,7 +23,7 @@ record_once()
 	perfdata strip-block "$TMP/pipe" "$TMP/pipe-records"
 	held_lines "$TMP/both" >"$TMP/block"
 	(($(wc -l <"$TMP/block") == 7)) || fail "the block has not all programs: $(cat "$TMP/block")"
-	# The records don't tell whose the sets of the first two are, which have one name.
+	# The first two programs have the same name, so records do not tell which set is whose.
 	grep -v -E -e "^(${HELD_IDS[0]}|${HELD_IDS[1]}) " "$TMP/block" >"$TMP/decided"
 	perfdata programs "$TMP/both" >"$TMP/programs"
 	awk 'NR == FNR { held[$1]; next } $1 in held { print $6 }' "$TMP/ids" "$TMP/programs" |
@@ -40,13 +39,13 @@ inject()
 	"$PBM_PERF" inject "$@"
 }
 
-# Without symbols: it is the samples that count.
+# The samples, without symbols
 samples_of()
 {
 	"${2:-$PBM_PERF}" script -F comm,tid,cpu,time,event,ip,period -i "$1"
 }
 
-# $1 is one of the recordings, $2 made from it.
+# same_samples RECORDING FILE: FILE was made from RECORDING, and has the same samples.
 same_samples()
 {
 	if [[ ! -e $1.samples ]]; then
@@ -57,8 +56,8 @@ same_samples()
 	same "samples of $2" "$1.samples" "$TMP/got"
 }
 
-# The entries in the records of the held programs. Others come and go: what is in a
-# file need not be in a pipe that was recorded later.
+# The entries in the records of the held programs. Other programs come and go, so a pipe that is
+# recorded later may lack some of them.
 held_entries()
 {
 	perfdata all-entries "$1" >"$TMP/all-entries"
@@ -71,8 +70,8 @@ want_records()
 	same "records of $1" "$TMP/entries" "$TMP/got"
 }
 
-# The entries of the held programs in the block of file $1. Others may be cut in
-# records; and the numbers of sets, which are left out, depend on them.
+# The entries of the held programs in the block of file $1. Records may truncate entries of other
+# programs. The numbers of sets depend on other programs, so they are left out.
 held_lines()
 {
 	perfdata block "$1" >"$TMP/all-lines"
@@ -99,7 +98,7 @@ want_no_block()
 	[[ ! -s $TMP/got ]] || fail "$1 has a block"
 }
 
-# The bpf_prog_infos, which are in front of the block
+# The bpf_prog_infos before the block are unchanged.
 want_prog_infos()
 {
 	perfdata sections "$TMP/both" | grep -E $'^2[56]\t' >"$TMP/want"
@@ -107,7 +106,7 @@ want_prog_infos()
 	same "features of $1" "$TMP/want" "$TMP/got"
 }
 
-# With "all" it is in the place where perf record writes it.
+# With "all", the records are where perf record writes them.
 test_default_and_all_keep_what_is_there()
 {
 	local mode
@@ -131,7 +130,7 @@ test_default_and_all_keep_what_is_there()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# The block is by program, and needs no event.
+# The block has the ids of the programs. It needs no event.
 test_header_keeps_the_block_of_compressed_events()
 {
 	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
@@ -182,7 +181,7 @@ test_header_makes_the_block_from_records()
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# From pipe to file, from file to pipe, and from pipe to pipe
+# From a pipe to a file, from a file to a pipe, and from a pipe to a pipe
 test_the_block_is_where_the_output_has_it()
 {
 	local mode
@@ -208,7 +207,7 @@ test_the_block_is_where_the_output_has_it()
 	done
 }
 
-# An older perf leaves the events of the pipe in the data of a file.
+# If an older perf makes a file of a pipe, it leaves the block's events in the data.
 test_a_block_in_the_data_is_moved_to_the_header()
 {
 	unpatched_perf
@@ -224,8 +223,8 @@ test_a_block_in_the_data_is_moved_to_the_header()
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# The block has several pieces. It goes from pipe to pipe and to file, from there to a pipe, and
-# to the header from the data of a file that an older perf made of a pipe.
+# The block has several pieces. It goes from a pipe to a pipe, to a file, and back to a pipe. From a
+# file that an older perf made of a pipe, it goes from the data to the header.
 test_the_pieces_of_a_pipe_become_one_block()
 {
 	local input output=0
@@ -258,7 +257,7 @@ test_the_pieces_of_a_pipe_become_one_block()
 	same_samples "$TMP/large" "$TMP/out"
 }
 
-# They sort the samples.
+# With build ids, perf inject sorts the samples.
 test_header_with_build_ids()
 {
 	record_once
@@ -268,7 +267,7 @@ test_header_with_build_ids()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# They are features of a file that nothing else is written to.
+# The build ids are the only features of this file.
 test_a_pipe_becomes_a_file_with_build_ids()
 {
 	"$PBM_PERF" record -q -e cpu-clock -o - true >"$TMP/stream"
@@ -294,7 +293,7 @@ test_none_leaves_both_out()
 	want_no_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
 
-	# What else is known of programs stays; that of many is too long for the event of a pipe.
+	# bpf_prog_info stays. With many programs it does not fit into an event of a pipe.
 	inject -i "$TMP/both" -o - >"$TMP/piped"
 	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
 	"$PBM_PERF" report --header -i - <"$TMP/piped" | grep '^# bpf_prog_info' >"$TMP/want" || :
@@ -321,7 +320,7 @@ test_pipes_get_what_the_file_has()
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# What inject prints with these options; it has to refuse them.
+# perf inject must refuse these options. Its output is in $TMP/out.
 must_refuse()
 {
 	local status=0
@@ -329,7 +328,7 @@ must_refuse()
 	rm -f "$TMP/out"
 	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
 	cat "$TMP/messages"
-	# perf's own are above 128 as well; these are its crashes.
+	# These are crashes. Errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
@@ -381,7 +380,7 @@ test_header_makes_the_block_from_records_of_a_peer()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-# In a file as that of perf record --kcore, which some kernels don't allow
+# The file looks as if from perf record --kcore, which some kernels do not allow.
 test_aslr_leaves_the_kernel_out()
 {
 	mkdir -p "$TMP/dir/kcore_dir"
@@ -397,7 +396,7 @@ test_aslr_leaves_the_kernel_out()
 	[[ -s $TMP/got ]] || fail "the samples are lost"
 }
 
-# It writes the variable that is named bpf_metadata_, with an empty key.
+# Upstream's perf writes a variable named just bpf_metadata_ with an empty key.
 test_an_empty_key_of_a_peer_costs_only_its_entry()
 {
 	local perf

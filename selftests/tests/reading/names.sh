@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata-names: values become part of the names of functions, in files
-# and pipes of any writer and for any reader. Nothing else changes.
+# perf inject --bpf-metadata-names: values become part of the names of functions. This works for
+# files and pipes of any writer and for any reader. Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -11,7 +11,7 @@ NATIVE_ONLY="it rewrites files"
 BUSY=$(own busy)
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
 
-# The recordings are the same for all tests of this file.
+# All tests of this file share the recordings.
 record_once()
 {
 	[[ ! -e $TMP/functions ]] || return 0
@@ -35,7 +35,7 @@ names()
 	"$PBM_PERF" inject --bpf-metadata-names="$3" -i "$1" -o "$2" "${@:4}"
 }
 
-# ID<TAB>FUNCTION of the held programs, in the order of their ids
+# ID<TAB>FUNCTION of the held programs, sorted by id
 functions_of()
 {
 	perfdata programs "$1" >"$TMP/programs"
@@ -44,8 +44,8 @@ functions_of()
 		"$TMP/ids" "$TMP/programs"
 }
 
-# new_names KEYS FILE: the names that the functions of $TMP/both should get from the values
-# in its block, for the programs in FILE.
+# new_names KEYS FILE: the names that the values in the block of $TMP/both must give to the
+# functions, for the programs in FILE
 new_names()
 {
 	perfdata block "$TMP/both" >"$TMP/block"
@@ -76,7 +76,8 @@ new_names()
 	END
 }
 
-# want_names NEW KEYS [FILE]: in KSYMBOLs. There are no records, which would have other names.
+# want_names NEW KEYS [FILE]: the KSYMBOLs have these names, and there are no records: those would
+# have other names.
 want_names()
 {
 	new_names "$2" "${3:-$TMP/ids}" >"$TMP/want"
@@ -85,8 +86,8 @@ want_names()
 	want_no_records "$1"
 }
 
-# What perf $1 sees of file $2, with names without what was added, and no names of user space:
-# a pipe has none of the vdso, and a container may have another file at a path.
+# samples_of PERF FILE: the samples, less the added values and the names of user space: a pipe has
+# no names of the vdso, and a container may have another file under a path.
 samples_of()
 {
 	"$1" script -i "$2" 2>"$TMP/err" |
@@ -119,7 +120,7 @@ test_the_block_stays()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-# For the kernel the tag of the main function is another one than for perf.
+# The kernel's symbol of the main function has another tag than perf's.
 test_unloaded_functions_have_them_too()
 {
 	local id
@@ -164,7 +165,7 @@ test_a_pipe_is_kept_in_the_directory_for_it()
 test_records_are_enough()
 {
 	record_once
-	# They don't tell which of the two programs of one name has which set.
+	# The records do not tell which of the two programs of one name has which set.
 	sed 1,2d "$TMP/ids" >"$TMP/decided"
 	names "$TMP/records-only" "$TMP/named" version 2>"$TMP/err"
 	want_names "$TMP/named" version "$TMP/decided"
@@ -195,7 +196,7 @@ test_modes_combine()
 	want_no_records "$TMP/block-only-named"
 }
 
-# As after "read" in a script
+# Such as after "read" in a script
 test_standard_input_that_is_not_at_its_start()
 {
 	record_once
@@ -211,7 +212,7 @@ test_standard_input_that_is_not_at_its_start()
 	cmp "$TMP/want" "$TMP/got" || fail "other bytes"
 }
 
-# generate: $TMP/file, with the change that standard input makes to "file"
+# generate: write $TMP/file. Standard input is Python code that changes "file".
 generate()
 {
 	{
@@ -230,7 +231,7 @@ ksymbols_of()
 		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1\t\2/p'
 }
 
-# The BPF_EVENT of the second one was lost.
+# The BPF_EVENT of the second program was lost.
 test_a_program_at_the_address_of_another_has_its_own_name()
 {
 	generate <<-'END'
@@ -248,7 +249,7 @@ test_a_program_at_the_address_of_another_has_its_own_name()
 	same "names" "$TMP/want" "$TMP/got"
 }
 
-# At each place within an encoded character
+# The limit is at each place within an encoded character.
 test_a_long_value_is_cut_between_characters()
 {
 	local before name
@@ -337,7 +338,7 @@ test_unpatched_perf_shows_them()
 	same "names" "$TMP/want" "$TMP/got"
 }
 
-# What flame graphs are made of: one line for each stack, with ";" between functions
+# The input of flame graphs: one line for each stack, with ";" between functions
 test_stackcollapse_shows_them()
 {
 	local file
@@ -350,7 +351,7 @@ test_stackcollapse_shows_them()
 			-i "$TMP/$file" >"$TMP/$file.stacks"
 	done
 	grep -q "_$BUSY\[version=1.0\][^;]* [0-9]*\$" "$TMP/named.stacks" || fail "no named program"
-	# Those of other processes may have functions of a file in another container.
+	# Stacks of other processes may have functions of a file in another container.
 	grep "_$BUSY" "$TMP/named.stacks" | sed -E 's/(bpf_prog_[^][ ;]*)(\[[^][ ;]*\])+/\1/g' | sum_stacks >"$TMP/got"
 	grep "_$BUSY" "$TMP/both.stacks" | sum_stacks >"$TMP/want"
 	same "stacks" "$TMP/want" "$TMP/got"
@@ -373,7 +374,7 @@ test_annotate_finds_the_program()
 	grep -q -E '^ +[0-9]+[.][0-9]+ .*: +[0-9a-f]+: ' "$TMP/out" || fail "no code: $(head "$TMP/out" "$TMP/err")"
 }
 
-# perf's names of functions for readers that take those of the kernel from a kallsyms
+# A kallsyms with perf's names of BPF functions, for readers that take kernel symbols from there
 kallsyms_of()
 {
 	grep -v '\[bpf\]$' /proc/kallsyms
@@ -382,8 +383,8 @@ kallsyms_of()
 		sort -u
 }
 
-# The messages of hotspot-perfparser but for those of the command and of progress, and with
-# names as they were. Each has a length, and its kind in the first byte; 5 is a string.
+# The messages of hotspot-perfparser, with the added values removed. The messages of the command and
+# of progress are left out. A message has a length, and its kind in the first byte; 5 is a string.
 without_values()
 {
 	python3 - "$1" <<-'END'
@@ -406,8 +407,8 @@ without_values()
 	END
 }
 
-# It takes the names of the kernel's functions from a kallsyms. A string of it has a number,
-# so the key is one by which no two functions of a name differ.
+# hotspot takes kernel symbols from a kallsyms. It numbers its strings, so the key must have the
+# same value in all functions of one name.
 test_hotspot_shows_them()
 {
 	local file

@@ -12,7 +12,7 @@ test_perf_script_tells_the_program_of_each_sample()
 	costs_by_set "$TMP/all" >"$TMP/want-set"
 	want_script_costs "$TMP/all"
 	want_script_costs "$TMP/block-only"
-	# The events tell it, too: in a pipe, and where they are shown.
+	# perf script also learns the program from events: in a pipe, and when it shows them.
 	costs_by_program "$TMP/pipe" | sed 's/^\([0-9]*\) /\1:/' | sort >"$TMP/want"
 	script_costs bpf_prog - <"$TMP/pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"
@@ -22,7 +22,7 @@ test_perf_script_tells_the_program_of_each_sample()
 	same "programs beside events" "$TMP/want" "$TMP/got"
 }
 
-# The sample's own program, on the line that the sample begins with
+# The fields describe the program of the sample itself. They are in its first line.
 test_perf_script_prints_fields_before_call_chains()
 {
 	record_once
@@ -36,7 +36,7 @@ test_perf_script_prints_fields_before_call_chains()
 	fi
 }
 
-# It prints what it knows when it reads the sample.
+# perf script prints what it knows when it reads the sample.
 test_perf_script_says_nothing_wrong_of_sets_that_come_last()
 {
 	record_once
@@ -50,7 +50,7 @@ test_perf_script_says_nothing_wrong_of_sets_that_come_last()
 	fi
 }
 
-# With all samples processed before its last record is read
+# perf processes all samples before it reads the last record.
 test_perf_script_prints_what_a_pipe_has_told()
 {
 	made_up <<-'END'
@@ -71,7 +71,7 @@ test_perf_script_prints_what_a_pipe_has_told()
 	same "fields of a pipe" "$TMP/want" "$TMP/got"
 }
 
-# For awk, and each value is JSON still.
+# awk can split the fields, and each value is still JSON.
 test_fields_of_perf_script_are_words()
 {
 	made_up <<-'END'
@@ -87,7 +87,7 @@ test_fields_of_perf_script_are_words()
 	same "metadata" "$TMP/want" "$TMP/got"
 }
 
-# Neither a program nor a block is in the file.
+# The file has neither a program nor a block.
 test_perf_script_needs_no_programs()
 {
 	record "$TMP/no-programs" --no-bpf-event
@@ -110,8 +110,7 @@ test_perf_script_prints_the_fields_when_asked()
 	same "output with the fields taken out" "$TMP/want" "$TMP/got"
 }
 
-# Two recordings, of one build of a program after the other, are the same for all tests of
-# this file.
+# All tests of this file share two recordings: one for each build of a program.
 record_versions_once()
 {
 	[[ ! -e $TMP/new ]] || return 0
@@ -125,13 +124,13 @@ record_versions_once()
 	mv "$TMP/new.part" "$TMP/new"
 }
 
-# KEY<TAB>PERIOD lines of two files as one: KEY<TAB>OLD<TAB>NEW, 0 if there is none
+# Join two files of KEY<TAB>PERIOD to KEY<TAB>OLD<TAB>NEW; a missing period is 0.
 join_costs()
 {
 	join -t $'\t' -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$1" "$2" | sort
 }
 
-# The same from perf diff, of the event that has samples
+# The same lines from perf diff, for the event that has samples
 diff_rows()
 {
 	"$PBM_PERF" diff --period -t '|' "$@" "$TMP/old" "$TMP/new" >"$TMP/diff-report"
@@ -156,7 +155,7 @@ test_diff_compares_versions()
 	same "cost by owner" "$TMP/want" "$TMP/got"
 }
 
-# By name, as the ids of two recordings have nothing in common
+# perf diff compares by name, because the ids of two recordings differ.
 test_diff_compares_programs()
 {
 	native_only "it reads the file of another test"
@@ -169,8 +168,8 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# Two programs of one name in the same file; and the block where a perf that does not
-# know it has left it.
+# Two programs of one name in the same file. Then the block is among the events, where a perf that
+# does not know it has left it.
 test_diff_tells_programs_of_one_name_apart()
 {
 	made_up <<-'END'
@@ -195,7 +194,7 @@ diff_sets()
 	same "sets by $1" "$TMP/want" "$TMP/got"
 }
 
-# A key is known if any of the files has it.
+# perf warns only if none of the files has the key.
 test_diff_warns_of_keys_that_no_file_has()
 {
 	local file key
@@ -216,7 +215,7 @@ test_diff_warns_of_keys_that_no_file_has()
 	same "warnings" "$TMP/want" "$TMP/got"
 }
 
-# Why versions are to be compared: to all else they look the same.
+# This is why perf diff has to compare versions: the symbols of both builds are the same.
 test_symbols_do_not_tell_versions()
 {
 	local file
@@ -240,7 +239,7 @@ test_top_shows_programs_and_sets()
 	stop_top
 }
 
-# Metadata of one program is no reason to know nothing of the programs after it.
+# The metadata of one program must not hide the programs after it.
 test_top_knows_the_program_after_one_with_metadata()
 {
 	hold simple busy_v1
@@ -251,12 +250,12 @@ test_top_knows_the_program_after_one_with_metadata()
 	stop_top
 }
 
-# It is gone when perf top comes to print it.
+# The program is gone when perf top prints it.
 test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
 	local id
 
-	# No more samples than perf top can take where the machine is emulated
+	# An emulated machine cannot process more samples.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
 	trap 'stop_top; release' EXIT
 	await "perf top" grep -q PerfTop "$TMP/top"
@@ -268,13 +267,13 @@ test_top_shows_a_program_that_was_loaded_for_a_moment()
 	await "the program in perf top" grep -E -q "%  $id busy  *owner=\"tests\", version=\"1.0\"" "$TMP/top"
 }
 
-# perf top has shown more than $1 screens.
+# has_shown_screens N: perf top has shown more than N screens
 has_shown_screens()
 {
 	(($(grep -a -c PerfTop "$TMP/top" || true) > $1))
 }
 
-# KiB of perf top after it has heard of $1 more programs
+# memory_after N: KiB of perf top after N more programs
 memory_after()
 {
 	"$OUTPUT/churn" -n "$1" -t $((2 * $1)) -l 100 </dev/null >"$TMP/list"
@@ -282,15 +281,15 @@ memory_after()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$TOP_PID/status"
 }
 
-# perf keeps what it knows of programs that are gone, bpf_prog_info and BTF, for what is
-# still shown of them: without the patches, that is 0.8 KiB for each of these.
+# perf keeps bpf_prog_info and BTF of programs that are gone, because it still shows them. Without
+# the patches this takes 0.8 KiB for each of these programs.
 test_top_grows_little_with_each_program()
 {
 	local early late nr=1000
 
 	native_only "it loads thousands of programs"
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
-	# Without samples, perf loads no symbols meanwhile.
+	# There are no samples, so perf loads no symbols.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -c 1000000000000
 	trap stop_top EXIT
 	await "perf top" has_shown_screens 0

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf script -s flamegraph.py and gecko.py: BPF programs are code of the kernel, and a
-# file of a user that has such a name isn't.
+# perf script -s flamegraph.py and gecko.py show BPF programs as code of the kernel. A user's file
+# with such a name is not.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -10,7 +10,7 @@ NATIVE_ONLY="it reads files"
 PROGRAM='bpf_prog_[0-9a-f]+_(busy|multiply|divide)'
 USERS=bpf_prog_0123456789abcdef_user
 
-# The recordings are the same for all tests of this file.
+# All tests of this file share the recordings.
 record_once()
 {
 	"$PBM_PERF" check -q feature libpython || skip "this perf is built without libpython"
@@ -27,7 +27,7 @@ record_once()
 	mv "$TMP/functions.part" "$TMP/functions"
 }
 
-# run_script NAME FILE OPTION...; they write $TMP/json.
+# run_script NAME FILE OPTION...: the options make the script write $TMP/json.
 run_script()
 {
 	rm -f "$TMP/json"
@@ -81,7 +81,7 @@ test_flamegraph_shows_programs_as_kernel()
 	same "kinds of programs" "$TMP/want" "$TMP/got"
 }
 
-# perf prints which functions of the file are in the recording.
+# The functions of the user's file that the recording has
 test_flamegraph_shows_users_as_user()
 {
 	record_once
@@ -93,7 +93,7 @@ test_flamegraph_shows_users_as_user()
 	same "kinds of functions of $USERS" "$TMP/want" "$TMP/got"
 }
 
-# In a profile, a program has its name for a file; the user's file has a path.
+# In a profile, the file of a program is its name, and the user's file is a path.
 shows_categories()
 {
 	gecko "$1" >"$TMP/frames"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Which set belongs to which program, in files of any writer: with records, with the header
-# block, from a pipe. When perf report prints (unknown) and (ambiguous).
+# Which set belongs to which program, in files of any writer: with records, with the block in the
+# header, from a pipe. perf report prints (unknown) and (ambiguous) where it must.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-# Each of these files in $TMP has the rows of want-prog and want-set.
+# want_rows FILE...: each file in $TMP has the rows of want-prog and want-set.
 want_rows()
 {
 	local file
@@ -19,20 +19,21 @@ want_rows()
 	done
 }
 
-# By program and set, of the held programs: records can't tell others of one name apart.
+# The rows of the held programs, by program and set. Other programs may have equal names, and
+# records do not tell these apart.
 held_rows()
 {
 	rows -s bpf_prog,bpf_metadata -F period,bpf_prog,bpf_metadata -i "$1" |
 		awk -v held=" ${HELD_IDS[*]} " 'index(held, " " $1 " ")'
 }
 
-# Those of the sets that only the tests have
+# Only rows with sets that no other program of the machine has
 rows_of_tests()
 {
 	grep '^owner="tests", '
 }
 
-# Of any writer: with records, with the block, with both, or a pipe.
+# With records, with the block, with both, and a pipe
 test_files_of_any_writer_read_the_same()
 {
 	hold -o busy_v2 lazy plain
@@ -45,14 +46,14 @@ test_files_of_any_writer_read_the_same()
 	costs_by_set "$TMP/both" >"$TMP/want-set"
 	(($(grep -c -e '^(none)' -e '^owner="tests", ' "$TMP/want-set") == 3)) || fail "a program has no sample"
 	want_rows both writer-block
-	# Nobody says of a program without records that it was looked at.
+	# Nothing in the file says that the writer looked at a program without records.
 	held_rows "$TMP/both" | sed 's/|(none)/|(unknown)/' >"$TMP/want"
 	(($(wc -l <"$TMP/want") == 3)) || fail "a program has no row"
 	held_rows "$TMP/writer-records" >"$TMP/got"
 	same "rows of records" "$TMP/want" "$TMP/got"
 
-	# A pipe is a recording of its own, of programs with the same ids and sets. Nothing
-	# tells the sets of other programs that run only then.
+	# The pipe is a second recording of the same programs. The test does not know the sets of
+	# other programs that run only then.
 	costs_by_program "$TMP/writer-pipe" >"$TMP/want"
 	rows -s bpf_prog -F period,bpf_prog -i - <"$TMP/writer-pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"
@@ -62,8 +63,8 @@ test_files_of_any_writer_read_the_same()
 	same "sets in a pipe" "$TMP/want" "$TMP/got"
 }
 
-# Four programs of one name, of which three have sets: the names in the records don't
-# tell whose they are, the ids in the block do.
+# Four programs have the same name, and three of them have sets. Names in records do not tell which
+# set is whose. Ids in the block do.
 test_what_records_do_not_tell_is_ambiguous()
 {
 	native_only "it reads the file of another test"
@@ -81,8 +82,8 @@ test_what_records_do_not_tell_is_ambiguous()
 	same "sets of the pipe" "$TMP/want" "$TMP/got"
 }
 
-# Without the other builds there is one program of the name, and it need not be the
-# one that had the set: but as many sets as programs, and all equal, is enough.
+# Two programs of one name and one set: the set may belong to either. As many equal sets as programs
+# are enough to decide.
 test_names_decide_only_what_they_can()
 {
 	made_up <<-'END'
@@ -103,7 +104,7 @@ test_names_decide_only_what_they_can()
 	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
 	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON does not say so"
 
-	# There may be more programs where perf inject does not look.
+	# There may be more programs in compressed events, which perf inject does not read.
 	sed 's/^file.write/file.odd += file.record(81, bytes(8))\n&/; s/^perfgen.BETA =.*//' "$TMP/made-up.py" \
 		>"$TMP/compressed.py"
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/compressed.py" "$TMP/compressed"
@@ -122,7 +123,7 @@ test_names_decide_only_what_they_can()
 	fi
 }
 
-# perf record writes the set that a program has at first, and again if it has grown.
+# perf record writes the first set of a program, and writes it again if it has grown.
 test_the_last_set_of_a_program_counts()
 {
 	made_up <<-'END'
@@ -133,7 +134,7 @@ test_the_last_set_of_a_program_counts()
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
 	same "sets of records" "$TMP/want" "$TMP/got"
 
-	# The last one fills more than a record.
+	# The last set needs more than one record.
 	made_up <<-'END'
 		file.block = b""
 		file.first = file.metadata(perfgen.ALPHA)
@@ -145,8 +146,8 @@ test_the_last_set_of_a_program_counts()
 	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
 }
 
-# The events of the program that the other set belongs to can be lost. A record with other keys
-# is not the rest of a set that had room in the one before.
+# The other set belongs to a program whose events may be lost. A record with other keys does not
+# continue the record before it if that had room.
 test_a_set_that_does_not_grow_is_another_programs()
 {
 	local entry
@@ -162,7 +163,7 @@ test_a_set_that_does_not_grow_is_another_programs()
 	done
 }
 
-# By perf record when it starts, and by the kernel.
+# perf record writes the events of the program when it starts, and the kernel writes them again.
 test_a_program_that_is_told_twice_counts_once()
 {
 	made_up <<-'END'
@@ -174,8 +175,8 @@ test_a_program_that_is_told_twice_counts_once()
 	same "sets of records" "$TMP/want" "$TMP/got"
 }
 
-# The set may be that of a program whose BPF_EVENT was lost: before those of another
-# program that loads, or after all of them.
+# The set may belong to a program whose BPF_EVENT was lost. Its KSYMBOL is before those of another
+# program that loads, or after all others.
 test_names_of_lost_programs_decide_nothing()
 {
 	local where
@@ -191,7 +192,7 @@ test_names_of_lost_programs_decide_nothing()
 	done
 }
 
-# A program that is interpreted has the address of a function of the kernel.
+# An interpreted program has the address of a kernel function.
 test_a_program_without_an_image_is_not_the_kernel()
 {
 	made_up <<-'END'
@@ -210,7 +211,7 @@ test_a_program_without_an_image_is_not_the_kernel()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# Nobody looked: that is not the same as no metadata.
+# "Nobody looked" is not the same as "no metadata".
 test_what_nobody_looked_for_is_unknown()
 {
 	local file
@@ -245,7 +246,7 @@ test_files_of_a_peer()
 	same "sets" "$TMP/want" "$TMP/got"
 }
 
-# The same name and tag, another id: maybe at the same address.
+# The programs have the same name and tag, different ids, and maybe the same address.
 test_reloaded_programs_are_told_apart()
 {
 	start_recording "$TMP/reloaded" -a -F 4000
@@ -265,7 +266,7 @@ test_reloaded_programs_are_told_apart()
 	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
 	want_rows reloaded reloaded-block
 	want_script_costs "$TMP/reloaded"
-	# There are two programs of the name in the records.
+	# The records have two programs of the same name.
 	sed 's/^owner="tests", version="[12].0"/(ambiguous)/; s/^(none)/(unknown)/' "$TMP/want-set" |
 		sum_up >"$TMP/want-records"
 	mv "$TMP/want-records" "$TMP/want-set"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version,
-# compared with sums over the raw samples. Keys, filters, columns, callchains.
+# perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version. The tests
+# compare it with sums over the raw samples. Also keys, filters, columns and callchains.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-# A row of its own for each of the held programs with these indices
+# want_programs INDEX...: each of these held programs has a row of its own.
 want_programs()
 {
 	local index id
@@ -33,20 +33,20 @@ test_programs_cost_what_their_functions_cost()
 	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/all" >"$TMP/functions"
 	awk -F '\t' '{ sub(/[|].*/, "", $1); print $1 "\t" $2 }' "$TMP/functions" | sum_up >"$TMP/got"
 	same "cost by program and function" "$TMP/want" "$TMP/got"
-	# And each function alone, the main one and the others
+	# Each function alone, including functions that are not the main one
 	perfdata costs "$TMP/all" | awk -F '\t' '$1 != "N/A" { print $1 " " $2 "|[k] " $3 "\t" $4 }' |
 		sort >"$TMP/want"
 	(($(wc -l <"$TMP/want") >= 10)) || fail "samples in too few functions: $(cat "$TMP/want")"
 	grep -v "^$NOT_BPF" "$TMP/functions" >"$TMP/got"
 	same "cost by function" "$TMP/want" "$TMP/got"
-	# -s sym knows no programs, but has the same functions in all.
+	# -s sym has no programs, but the same functions in total.
 	rows -s sym -F period,sym -i "$TMP/all" | awk -F '\t' -v bpf="$FUNCTION" \
 		'$1 ~ bpf { print "all\t" $2 }' | sum_up >"$TMP/got"
 	awk -F '\t' '!/^N/ { print "all\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
 	same "cost of all functions" "$TMP/want" "$TMP/got"
 }
 
-# What perf script prints of each sample, by another path of perf
+# perf script reads the samples with other code of perf.
 test_all_programs_cost_what_perf_script_shows()
 {
 	record_once
@@ -60,7 +60,7 @@ test_programs_with_equal_sets_fold_together()
 {
 	record_once
 	costs_by_set "$TMP/all" >"$TMP/want"
-	# Programs of others may have sets, too.
+	# Other programs of the machine may have sets, too.
 	cut -f 1 "$TMP/want" | grep -x -e '(none)' -e "$NOT_BPF" -e 'owner="tests", version=.*' | sort >"$TMP/names"
 	printf '%s\n' '(none)' "$NOT_BPF" 'owner="tests", version="1.0"' 'owner="tests", version="2.0"' |
 		sort >"$TMP/want-names"
@@ -88,7 +88,7 @@ test_keys_choose_what_counts_and_shows()
 	same "cost by all keys" "$TMP/want" "$TMP/got"
 }
 
-# In which of two orders the keys are asked for, and which one they have in the set
+# The order of the keys is that of the option, not that of the set.
 test_keys_stand_as_they_were_asked_for()
 {
 	native_only "it reads the file of another test"
@@ -147,7 +147,7 @@ test_keys_of_perfconfig_are_the_default()
 	rows_by_config owner --no-bpf-metadata-keys >"$TMP/got"
 	same "all keys" "$TMP/want" "$TMP/got"
 
-	# It is for all files, so nobody is warned of one without the key.
+	# perfconfig applies to all files, so perf does not warn of a file without the key.
 	rows_by_config no_such_key 2>"$TMP/warning" >"$TMP/got"
 	[[ ! -s $TMP/warning ]] || fail "a warning of keys in perfconfig: $(cat "$TMP/warning")"
 }
@@ -181,7 +181,7 @@ test_combine_with_other_keys()
 	done
 }
 
-# The first column is the overhead: in percent, of two digits.
+# Print the overhead as the first column has it: in percent, with two digits.
 percentages()
 {
 	awk -F '\t' '{ key[NR] = $1; cost[NR] = $2; sum += $2 }
@@ -197,7 +197,7 @@ test_overhead_is_the_share_of_all_samples()
 	same "overhead by program" "$TMP/want" "$TMP/got"
 }
 
-# A key that is among the fields only sorts as well.
+# A key that only --fields has also sorts.
 test_fields_fold_without_sort()
 {
 	native_only "it reads the file of another test"
@@ -219,7 +219,7 @@ test_hierarchy_has_the_sums_on_top()
 	record_once
 	costs_by_set "$TMP/all" | percentages >"$TMP/want"
 	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
-	# A level is indented by three more blanks.
+	# Each level is indented by three more blanks.
 	sed -n 's/^ \{1,5\}\([0-9.]*%\)  *\([^ ].*[^ ]\) *$/\2\t\1/p' "$TMP/report" | sort >"$TMP/got"
 	same "first level" "$TMP/want" "$TMP/got"
 	grep -E -q '^ {6,8}[0-9.]+% +[0-9]+ busy *$' "$TMP/report" || fail "no second level: $(cat "$TMP/report")"
@@ -227,7 +227,7 @@ test_hierarchy_has_the_sums_on_top()
 		fail "no third level: $(cat "$TMP/report")"
 }
 
-# The samples with a function of a BPF program anywhere in the chain count for it.
+# A sample counts if a function of a BPF program is anywhere in its callchain.
 test_children_are_counted_by_callchains()
 {
 	native_only "it reads the file of another test"
@@ -237,7 +237,7 @@ test_children_are_counted_by_callchains()
 		NF == 1 { end(); period = $1; next }
 		$2 ~ bpf { has = 1 }
 		END { end(); printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/part"
-	# With a key that nobody has, all programs are one.
+	# No program has this key, so all programs are one row.
 	"$PBM_PERF" report --stdio --children -g none -t '|' --bpf-metadata-keys no_such_key \
 		-s bpf_metadata -F overhead_children,period,bpf_metadata -i "$TMP/all" >"$TMP/report" 2>"$TMP/warning"
 	awk 'NF == 1 { sum += $1 } END { printf "%.0f\n", sum }' "$TMP/chains" >"$TMP/total"
@@ -285,17 +285,17 @@ test_columns_align_whatever_characters_are_in_them()
 	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
 	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
 	[[ $aligned = 2 ]] || fail "$aligned rows"
-	# The underline is as long as what is longest.
+	# The underline is as long as the longest text.
 	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
 
-	# As many columns as there are, and no half of a character
+	# A row ends at the width, and not within a character.
 	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
 	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
 	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
 	same "cut columns" "$TMP/want" "$TMP/got"
 }
 
-# The pairs of lines, a program and its set, of which the second has text $1
+# pairs_with TEXT: of pairs of lines, a program and its set, those whose set has TEXT
 pairs_with()
 {
 	awk -v part="$1" 'NF { if (first == "") { first = $0; next }
@@ -308,7 +308,7 @@ hierarchy()
 	report -q -H -s bpf_prog,bpf_metadata "$@" | sed 's/ *$//; /^$/d'
 }
 
-# Before grep, the texts are those of the sums over samples, and of perf without a filter.
+# grep selects the expected rows from the sums over samples, and from perf without a filter.
 test_rows_are_filtered_by_a_part_of_their_text()
 {
 	local file part
@@ -354,7 +354,7 @@ test_a_filter_needs_its_column()
 	done
 }
 
-# With $1, the rows of the file that is made up have these children.
+# want_children KEY CHILDREN...: with this key, the rows of the generated file have these children.
 want_children()
 {
 	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
@@ -364,7 +364,7 @@ want_children()
 	same "children by $1" "$TMP/want" "$TMP/got"
 }
 
-# Programs with the same set are one row: in a call chain of two they count once.
+# Programs with the same set are one row, which counts a callchain with two of them once.
 test_children_of_a_row_count_each_sample_once()
 {
 	local sets
@@ -376,11 +376,11 @@ test_children_of_a_row_count_each_sample_once()
 		END
 		want_children bpf_metadata 100.00%
 	done
-	# One row for each of the programs, which all samples have in their chains
+	# Each program has a row. All samples have both programs in their callchains.
 	want_children bpf_prog 100.00% 100.00%
 }
 
-# Where sets are known in the end only, --children is left out, and perf says so.
+# If perf knows the sets only at the end of the file, it turns --children off and says so.
 test_children_without_the_block_are_left_out()
 {
 	made_up <<-'END'
@@ -396,8 +396,8 @@ test_children_without_the_block_are_left_out()
 	fi
 }
 
-# In instructions, of which there are as many each time. For bpf_prog it was 2.3 times.
-# Rows of one set are collected in the end, as are those of one comm.
+# The test counts instructions, because their number is stable. bpf_prog once took 2.3 times as many.
+# perf collects rows of one set in the end, as it does for one comm.
 test_the_keys_take_as_long_as_those_of_base()
 {
 	local pair cost base
@@ -417,7 +417,7 @@ test_the_keys_take_as_long_as_those_of_base()
 	done
 }
 
-# Of a perf command, in user space
+# The instructions of a perf command in user space
 instructions_of()
 {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
@@ -425,7 +425,7 @@ instructions_of()
 	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
 }
 
-# Into "rows"; a dispatcher is a few instructions, which a recording can miss.
+# Writes $TMP/rows. A dispatcher has few instructions, so a recording can miss it.
 dispatcher_was_sampled()
 {
 	record "$TMP/data"

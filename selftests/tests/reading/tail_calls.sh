@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs that are called by tail calls: kernel.bpf_stats_enabled counts them as the
-# program that was called first. Samples tell which one runs.
+# Programs that call each other with tail calls. kernel.bpf_stats_enabled counts all runs for the
+# first program of the chain. Samples tell which program runs.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -10,7 +10,7 @@ NATIVE_ONLY="it compares times"
 
 STATS=/proc/sys/kernel/bpf_stats_enabled
 
-# What was set before is set again when this shell ends, however that is.
+# The old value is set again when this shell ends, for whatever reason.
 count_runs()
 {
 	[[ -e $STATS ]] || skip "this kernel has no $STATS"
@@ -19,13 +19,13 @@ count_runs()
 	await "$STATS" grep -q -x 1 "$STATS"
 }
 
-# The recording is the same for all tests of this file.
+# All tests of this file share the recording.
 record_once()
 {
 	local entry
 
 	[[ ! -e $TMP/run-times ]] || return 0
-	# First: its child must not have the input of the holder, which would never end.
+	# Before hold: a child of count_runs must not inherit the input of the holder, or that never ends.
 	count_runs
 	hold tails
 	for entry in 0 1 2; do
@@ -42,7 +42,7 @@ for i in map(int, sys.argv[1:]):
 	mv "$TMP/run-times.part" "$TMP/run-times"
 }
 
-# "NAME PERIOD" of the held programs, by their own samples
+# NAME PERIOD of the held programs, from their own samples
 periods()
 {
 	"$PBM_PERF" report --no-children -g none -F period,bpf_prog --stdio -i "$TMP/file" 2>/dev/null |
@@ -60,7 +60,7 @@ test_samples_tell_the_callee_where_bpf_stats_tell_the_first_caller()
 	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "not leaf, middle, entry"
 }
 
-# The callee has the frame of the caller, so the caller is not in its stacks.
+# A tail call reuses the caller's frame, so stacks of the callee do not have the caller.
 test_the_caller_does_not_have_the_cost_of_the_callee()
 {
 	record_once

@@ -7,7 +7,7 @@
 
 BESIDE=yes
 
-# The terminal shows that line, if need be after one more of these keys
+# press_for KEY ERE: succeed if the terminal has such a line; else press KEY
 press_for()
 {
 	terminal_shows "$2" || {
@@ -28,20 +28,20 @@ test_tui_aligns_columns()
 	[[ $aligned = 2 ]] || fail "$aligned rows"
 }
 
-# The first key does that, and no more. Then there is a scroll bar, beside empty rows, too.
+# The first key only shows the cursor. Then there is a scroll bar, also beside empty rows.
 show_cursor()
 {
 	await "the cursor" press_for Up '^ +[^ ]$'
 }
 
-# Below the first line there are titles and two rows that begin so.
+# screen_begins TITLE ROW: below the first line, the titles and two rows begin like this.
 screen_begins()
 {
 	terminal_shows '' && [[ $(sed -n '2,4{s/^ *//; s/ .*//; p}' "$TMP/screen" | tr '\n' ' ') =~ ^$1\ $2\ $2\ $ ]]
 }
 
-# A symbol of 360 bytes, wider than the terminal, that tells each place in it, and another;
-# no records, which the unpatched perf may refuse. $1 is what else the file has.
+# made_up_symbol [CODE]: two symbols. One is wider than the terminal, and its text tells each place
+# in it. The file has no records, because unpatched perf may refuse them. CODE may change it.
 made_up_symbol()
 {
 	made_up <<-END
@@ -51,7 +51,7 @@ made_up_symbol()
 	END
 }
 
-# The screens of this perf, to $2
+# move_by_columns PERF FILE: write the screens of this perf to FILE
 move_by_columns()
 {
 	local key title row
@@ -59,11 +59,11 @@ move_by_columns()
 	open_terminal "$1" report --tui -s sym,dso,comm -i "$TMP/made-up"
 	show_cursor
 	: >"$2"
-	# The last arrow to the right finds no more columns.
+	# There is no column for the last arrow to the right.
 	while read -r key title row; do
 		press "$key"
 		await "$title after $key" screen_begins "$title" "$row"
-		# The last line can have a tip, which is another one each time.
+		# The last line can have a random tip.
 		sed '$d' "$TMP/screen" >>"$2"
 	done <<-'END'
 		Right Symbol \[k]
@@ -102,12 +102,12 @@ test_tui_scrolls_to_the_end_of_long_values()
 		terminal_shows '^ *BPF Metadata' || fail "no title, $options"
 		await "the end, $options" press_for '>' '^[^=]*京 e[^=]*" '
 		! terminal_shows 'BPF Metadata' || fail "the title does not scroll, $options"
-		# There is nothing to the right of the end, and from here a step back is seen.
+		# Scrolling ends at the end of the text, so one step back changes the screen.
 		press '>'
 		press '<'
 		await "a step back, $options" terminal_shows '^[^="]*京 e[^="]*$'
 		await "the beginning again, $options" press_for '<' '^[ +]*team="東京 e'
-		# Another column is shown from its beginning.
+		# A new column begins at its first character.
 		press '>'
 		await "scrolled again, $options" terminal_shows '^[^="]*京 e[^="]*$'
 		press Left
@@ -133,7 +133,7 @@ test_tui_scrolls_callchains()
 	press Right
 	await "the column" terminal_shows '^[-] \[k\] bpf_prog_[0-9a-f]*__0000'
 	press '>'
-	# Of the row and of the callchain below it
+	# The row and the callchain below it
 	await "the middle" shows_lines 4 '^[0-9]*_00[0-9_]*[^0-9_ ]$'
 }
 
@@ -157,7 +157,7 @@ test_tui_shows_the_same_place_when_it_is_resized()
 	press '>'
 	await "a step to the right" terminal_shows '^[0-9]*_00[0-9_]*'
 	begin=$(grep -m 1 -o '^[0-9]*_00[0-9_]*' "$TMP/screen" | cut -c 1-30)
-	# The last character is of the scroll bar. On a wide screen there is room for all.
+	# The last character belongs to the scroll bar. A wide screen has room for the whole symbol.
 	for columns in 80 300 380 200; do
 		resize_terminal "$columns"
 		await "$columns columns" resized_terminal_shows "^$begin.{$((columns - 31))}[^0-9_ ]\$"
@@ -176,7 +176,7 @@ hides()
 	! terminal_shows "$1"
 }
 
-# The terminal has this row and not that one.
+# only_row ROW OTHER: the terminal has ROW and not OTHER.
 only_row()
 {
 	terminal_shows "% +$1" && ! terminal_shows "% +$2"
@@ -187,15 +187,15 @@ both_rows()
 	terminal_shows "% +$1" && terminal_shows "% +$2"
 }
 
-# Into row $2 by the entry $4 of the menu, after as many others as $5, and out of it by ESC;
-# the other row is $3. $1 are options.
+# zoom_in_and_out OPTIONS ROW OTHER ENTRY N: the entry of the menu, after N others, zooms into ROW.
+# ESC zooms out, so OTHER is there again.
 zoom_in_and_out()
 {
 	# shellcheck disable=SC2086 # they are several
 	open_terminal "$PBM_PERF" report --tui $1 -i "$TMP/made-up"
 	await "the rows, $1" press_for Up "% +$2"
 	await "both rows, $1" both_rows "$2" "$3"
-	# The first key shows the cursor, at the top. The rows have the same cost.
+	# The first key shows the cursor at the top. The rows have the same cost, in any order.
 	press Up
 	[[ $(grep -E -m 1 '% +[^ ]' "$TMP/screen") =~ $2 ]] || press Down
 	press m
@@ -209,7 +209,7 @@ zoom_in_and_out()
 	await "one row again, $1" only_row "$2" "$3"
 	press Escape
 	await "both rows again, $1" both_rows "$2" "$3"
-	# There is no zoom left.
+	# Now nothing is left to zoom out of.
 	press Escape
 	await "the question, $1" terminal_shows 'really want to exit'
 	close_terminal
@@ -222,7 +222,7 @@ test_tui_zooms_into_a_row()
 	made_up </dev/null
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
-	# What the option shows is there again when the zoom ends.
+	# After the zoom, the filter of the option applies again.
 	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
@@ -236,7 +236,7 @@ test_tui_zooms_into_equal_sets_only()
 	zoom_in_and_out '-F overhead,bpf_metadata,bpf_prog' 'a=1 +7 alpha' 'a=1, b=2 +9 beta' 'BPF metadata a=1' 1
 }
 
-# The menu of the current row offers this zoom and no other into BPF; none if there is no $1
+# offers_zoom [program|metadata]: the menu of the current row offers only this zoom into BPF, or none
 offers_zoom()
 {
 	terminal_shows '^Exit ' || return
@@ -244,7 +244,7 @@ offers_zoom()
 	[[ $(cat "$TMP/offered") = "${1:+Zoom into BPF $1}" ]]
 }
 
-# A row of another level may be of several programs and sets.
+# A row of another level may have several programs and sets.
 test_tui_zooms_from_rows_of_that_level_only()
 {
 	local offer

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Hardware events: their overflow interrupts sample, and the metadata is there as
+# Hardware events: their overflow interrupts take samples, and the recording has the metadata, as
 # with software events.
 #
 # PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The processor may have a PMU that lacks this event.
+# The PMU of the processor may lack this event.
 need_event()
 {
 	local count
@@ -19,7 +19,7 @@ need_event()
 	skip "no PMU that counts $1"
 }
 
-# As often as the event's count says: $1 every 100000, on all CPUs
+# The number of samples fits the count of event $1: one in 100000, on all CPUs
 check_samples()
 {
 	local samples
@@ -37,7 +37,7 @@ check_samples()
 	((samples >= 10)) || fail "too few samples"
 }
 
-# The recording goes to another machine, with what is read from it here.
+# Keep the recording for another machine, with the text that this machine reads from it.
 keep_recording()
 {
 	"$PBM_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period -i "$TMP/data" >"$TMP/text"

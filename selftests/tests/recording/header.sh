@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The block in the header of perf.data: each program's whole set by its id, in
-# every file, and perf report and perf script print it with the header.
+# The block in the header of perf.data. Every file has the whole set of each program under its id.
+# perf report and perf script print it with the header.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 DIGITS=$(printf '0123456789%.0s' {1..30})
 
-# Two recordings, one in each mode, are the same for all tests of this file.
+# All tests of this file share two recordings, one for each mode.
 record_once()
 {
 	[[ ! -e $TMP/ids ]] || return 0
@@ -40,7 +40,7 @@ block_of()
 	awk -F '\t' -v id="$2" '$1 == id { print $4 "\t" $5 }' "$TMP/block"
 }
 
-# The block of file $1 has programs with these ids; it is in $TMP/block then.
+# want_block FILE ID...: the block has programs with these ids. Writes the block to $TMP/block.
 want_block()
 {
 	local file=$1 id
@@ -52,7 +52,7 @@ want_block()
 	done
 }
 
-# What perf prints of the block of file $1: a line a program, by set and then by id
+# The lines that perf prints for the block of file $1: one per program, sorted by set and id
 header_lines()
 {
 	perfdata block "$1" >"$TMP/block"
@@ -68,11 +68,11 @@ test_block_has_the_entries_of_the_records()
 	local i id symbol
 
 	record_once
-	# Those whose values are not cut in records.
+	# Programs whose values are not truncated in records
 	for i in 0 1 2 4; do
 		id=$(held_id "$i")
 		symbol=$(awk -v id="$id" '$1 == id { print $2 }' "$TMP/symbols")
-		# Another program of this machine may have the same name, and build.
+		# Another program of this machine may have the same name and tag.
 		perfdata entries "$TMP/all" "$symbol" | awk '!seen[$0]++' >"$TMP/want"
 		[[ -s $TMP/want ]] || fail "no records of $symbol"
 		block_of "$TMP/all" "$id" >"$TMP/got"
@@ -118,7 +118,7 @@ test_equal_sets_are_stored_once()
 	hold -n 20 simple functions
 	record "$TMP/data"
 	want_block "$TMP/data" "${HELD_IDS[@]}"
-	# perfdata.py refuses a block with a set twice.
+	# perfdata.py refuses a block that has a set twice.
 	printf '%s\n' "${HELD_IDS[@]}" | awk -F '\t' 'NR == FNR { held[$1]; next }
 		$1 in held { print $2, $3 }' - "$TMP/block" | sort | uniq -c | awk '{ print $1, $2 }' >"$TMP/got"
 	printf '%s\n' "20 functions_with_a_long_program_name" "40 simple" >"$TMP/want"
@@ -157,7 +157,7 @@ test_mode_none_writes_no_block()
 	fi
 }
 
-# As the last events, and so that older perfs print what they print without them
+# The block is in the last events of the pipe. Older perfs print the same with and without them.
 test_a_pipe_has_the_block_at_its_end()
 {
 	local file
@@ -262,7 +262,7 @@ test_report_and_script_print_it_with_the_header()
 	done
 }
 
-# ... and the new one is all there: it doesn't change any more.
+# The new page is complete when the screen no longer changes.
 page_turned()
 {
 	cp "$TMP/screen" "$TMP/before"
@@ -270,7 +270,7 @@ page_turned()
 	cmp -s "$TMP/screen" "$TMP/before" && ! cmp -s "$TMP/screen" "$TMP/page"
 }
 
-# Go on in a window, page by page, until it has a line that matches $1.
+# Turn the pages of a window until it has a line that matches $1.
 page_to()
 {
 	until terminal_shows "$1"; do
@@ -280,7 +280,7 @@ page_to()
 	done
 }
 
-# Programs of others may fill pages.
+# Other programs of the machine may fill pages.
 test_tui_shows_it_in_the_header_window()
 {
 	native_only "it reads files"
@@ -297,7 +297,7 @@ test_control_characters_are_escaped_when_printed()
 {
 	native_only "it reads files"
 	record_once
-	# The same length, as the file's sections are not moved: ESC, a byte that is no UTF-8
+	# ESC, and a byte that is not UTF-8. The length stays, so the file's sections do not move.
 	LC_ALL=C sed 's/"1\.2\.3"/"\x1b[1m\xff"/g' "$TMP/header" >"$TMP/hostile"
 	"$PBM_PERF" report --header-only -i "$TMP/hostile" | grep "^# bpf_metadata $(held_id 0) " >"$TMP/got"
 	cat -v "$TMP/got"

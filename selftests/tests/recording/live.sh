@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs that load, unload or get their maps while perf records: each has its
-# set, with the right number, under the name of its KSYMBOL record.
+# Programs load, unload or get their maps while perf records. Each has its set, with the right
+# number, under the name of its KSYMBOL record.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# As text: for files that perfdata.py does not read.
+# Check the text output: perfdata.py cannot read these files.
 check_shown()
 {
 	show "$1"
@@ -33,7 +33,7 @@ test_program_that_loads_just_before_the_end()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The side band thread is behind when the recording ends: it reads a megabyte of each.
+# The side band thread reads a megabyte for each program, so it is late when the recording ends.
 test_many_programs_that_load_just_before_the_end()
 {
 	for _ in 1 2 3 4; do
@@ -65,7 +65,7 @@ test_program_that_is_unloaded_long_before_the_end()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# None of the programs in $TMP/list is there.
+# Succeed if none of the programs in $TMP/list is loaded.
 programs_have_ended()
 {
 	"$BPFTOOL" prog show | sed -n 's/^\([0-9]*\): .*/\1/p' >"$TMP/programs"
@@ -83,7 +83,7 @@ test_programs_that_are_unloaded_end_while_perf_records()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# That it has none is told, too: it is not unknown.
+# The file says that the program has no metadata: it is (none), not (unknown).
 test_program_without_metadata_that_loads()
 {
 	start_recording "$TMP/data" -a -F 999
@@ -186,7 +186,7 @@ test_second_map_that_is_bound_after_the_first_was_read()
 	check_churn --more "$TMP/list" "$TMP/data"
 }
 
-# On a busy machine the loader can be interrupted for so long.
+# On a busy machine, the loader can be interrupted for 300 ms.
 test_map_that_is_bound_300_ms_after_the_load()
 {
 	start_recording "$TMP/data" -a
@@ -195,7 +195,7 @@ test_map_that_is_bound_300_ms_after_the_load()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# Later than perf looks again while it records: it does so once more at the end.
+# The map is bound after perf's last look during the recording. perf looks again at the end.
 test_map_that_is_bound_after_the_last_retry()
 {
 	start_recording "$TMP/data" -a
@@ -215,8 +215,8 @@ test_map_that_is_bound_while_recording_starts()
 	check_churn --starting "$TMP/list" "$TMP/data"
 }
 
-# perf writes the set that it finds when it starts, and the larger one at the end. It looks
-# again only at programs that were less than a second old, so it can start too late.
+# perf writes the set that it finds when it starts, and the larger set at the end. It looks again
+# only at programs that were younger than a second, so a late start is not an error.
 test_second_map_that_is_bound_after_the_record_is_written()
 {
 	local symbol
@@ -249,13 +249,13 @@ test_second_map_that_is_bound_after_the_record_is_written()
 	same "set of the records" "$TMP/want" "$TMP/got"
 }
 
-# Where the data of a file ends, as its header says
+# The end of a file's data, from its header
 data_end()
 {
 	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
 }
 
-# start_recording, load programs with 650 KB of records, and end.
+# Record programs with 650 KB of records.
 record_many_keys()
 {
 	start_recording "$TMP/data" -a
@@ -266,7 +266,7 @@ record_many_keys()
 	release
 }
 
-# The records are the last part of the data, and half of them fit.
+# The records are the last part of the data. The disk has room for half of them.
 test_disk_that_is_full_before_all_records_are_written()
 {
 	record_many_keys
@@ -285,9 +285,9 @@ test_disk_that_is_full_before_all_records_are_written()
 	grep -q -x 9 "$TMP/types" || fail "no sample"
 }
 
-# Both threads of perf see them: they are there, and they load. Such a program has
-# two KSYMBOL records. If it loads before the sideband thread starts, perf can't
-# tell that the kernel has written one.
+# Both threads of perf see such a program: one finds it, the other is told that it loads. It has
+# two KSYMBOL records. If it loads before the side band thread starts, perf cannot know that the
+# kernel has written one.
 test_programs_that_load_while_recording_starts()
 {
 	local churn begin
@@ -299,20 +299,20 @@ test_programs_that_load_while_recording_starts()
 		start_recording "$TMP/data" -a
 		wait "$churn"
 		stop_recording
-		# Those that were there before may be gone when perf is; the others live long enough.
+		# Programs that loaded earlier may be gone when perf starts. The others live long enough.
 		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
 		check_churn --starting "$TMP/list" "$TMP/data"
 	done
 }
 
-# record_beside PERF FILE COMMAND...: the second recording, as long as the command
+# record_beside PERF FILE COMMAND...: a second recording, for the time of the command
 record_beside()
 {
 	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
 		fail "$1 record: $(cat "$TMP/beside.err")"
 }
 
-# Kernels (to v6.18 at least) write what they tell of programs longer for the second one.
+# Kernels up to at least v6.18 write events about programs too long for the second recording.
 test_programs_that_load_while_two_record()
 {
 	local file
@@ -325,7 +325,7 @@ test_programs_that_load_while_two_record()
 		check_churn "$TMP/list" "$TMP/$file"
 		perfdata check "$TMP/$file"
 		check_shown "$TMP/$file"
-		# churn has loaded them, and perf finds its name by the sample id.
+		# churn has loaded them. perf finds the name of churn with the sample id.
 		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
 			"$TMP/$file.script" | sort -u >"$TMP/got"
 		perfdata ksymbols "$TMP/$file" |
@@ -335,8 +335,8 @@ test_programs_that_load_while_two_record()
 	done
 }
 
-# It asks for build IDs, and the kernel (to v6.18 at least) then tells the other one, which
-# didn't, that it has them, too.
+# The newer perf asks for build IDs. Kernels up to at least v6.18 then set the flag for build IDs
+# in the events of the other recording, too.
 test_newer_perf_that_records_at_the_same_time()
 {
 	local nr
@@ -353,12 +353,12 @@ test_newer_perf_that_records_at_the_same_time()
 	fi
 	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
 	grep -q -e '^# Samples: [1-9]' "$TMP/out"
-	# Those of the other one are read.
+	# perf reads the build IDs of the newer perf.
 	"$PBM_PERF" script --show-mmap-events -i "$TMP/beside" >"$TMP/out"
 	grep -q -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]\{40\}>\]: ' "$TMP/out" || fail "no build ID of $PBM_PEER_PERF"
 }
 
-# Of a program that runs now, there are more than $2 lines that match $1.
+# has_shown ERE N: the running perf has printed more than N lines that match.
 has_shown()
 {
 	perf_is_running
@@ -366,9 +366,9 @@ has_shown()
 	(($(grep -a -c -E "$1" "$TMP/watched" || true) > $2))
 }
 
-# watch_beside READY DONE COMMAND...: perf that shows what happens, beside such a one. It
-# listens when there is a line that matches READY, and has read what was before it when there
-# are more that match DONE.
+# watch_beside READY DONE COMMAND...: run a perf that prints events, beside another one. It listens
+# when it has printed a line that matches READY. It has read all earlier events when it has printed
+# more lines that match DONE.
 watch_beside()
 {
 	local status=0 ready=$1 done=$2
@@ -495,8 +495,8 @@ slow_reads()
 	(($(grep -c DELAYED "$TMP/strace" || true) >= $1))
 }
 
-# A recording whose side band thread takes longer for each bpf() call: $1 is what strace
-# injects. Its calls are in $TMP/strace; sets TRACER.
+# start_slow_recording INJECTION: strace slows down each bpf() call of the side band thread, and
+# writes the calls to $TMP/strace. Sets TRACER.
 start_slow_recording()
 {
 	local thread
@@ -511,8 +511,7 @@ start_slow_recording()
 	await "strace" is_traced "$thread"
 }
 
-# A program each 50 ms, for longer than await() waits, and 60 ms for each call that
-# perf asks about it with.
+# A program loads every 50 ms, for longer than await() waits. Each bpf() call of perf takes 60 ms.
 test_end_while_programs_load_faster_than_they_are_read()
 {
 	start_slow_recording delay_enter=60000
@@ -527,8 +526,8 @@ knows_program()
 	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
 }
 
-# The program has no map when perf reads it, may get one later, and is gone when perf looks
-# again. perf keeps the program open while it reads it; strace makes that slow.
+# The program has no map when perf reads it. It might get one later, but it is gone when perf looks
+# again. perf keeps the program open while it reads it; strace makes this slow.
 test_program_that_unloads_while_it_is_read_is_unknown()
 {
 	local symbol
@@ -550,7 +549,7 @@ test_program_that_unloads_while_it_is_read_is_unknown()
 	fi
 }
 
-# The kernel takes its time to verify the filter.
+# The kernel takes long to verify the filter.
 test_sample_filter()
 {
 	native_only "it takes a minute to verify the filter, and perf test does so"
@@ -607,7 +606,7 @@ test_program_that_loads_while_addresses_are_hidden()
 	has_metadata_without_addresses "$TMP/data"
 }
 
-# There are others, too, of which each has to be read.
+# perf has to read the other programs, too.
 test_programs_that_were_there_while_addresses_are_hidden()
 {
 	hold -n 3 functions

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf record --bpf-metadata and record.bpf-metadata: what the modes do, and that
-# others are refused.
+# perf record --bpf-metadata and record.bpf-metadata: the effect of each mode; other values are
+# refused.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# A short recording with these options has a record of the held program, or with the
-# number 0 of no program at all. Others may come and go.
+# expect_records N OPTION...: a short recording has N records of the held program. With N = 0 it
+# has no record of any program. Other programs may come and go.
 expect_records()
 {
 	local want=$1 got symbol
@@ -32,7 +32,7 @@ set_config()
 	printf '[record]\n\tbpf-metadata = %s\n' "$1" >"$PERF_CONFIG"
 }
 
-# perf record refuses, and says what it does know.
+# perf record refuses the arguments, and prints the values that it knows.
 must_refuse()
 {
 	local status=0
@@ -40,7 +40,7 @@ must_refuse()
 	rm -f "$TMP/refused"
 	"$PBM_PERF" record "$@" -N -o "$TMP/refused" -- true >"$TMP/messages" 2>&1 || status=$?
 	cat "$TMP/messages"
-	# perf's own are above 128 as well; these are its crashes.
+	# These are crashes. Errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
@@ -93,7 +93,7 @@ test_last_option_wins()
 	expect_records 1 --bpf-metadata=none --bpf-metadata=all
 }
 
-# Is there a record of the held program, and is it in the header?
+# Succeed if the held program has a record and is in the header.
 has_metadata()
 {
 	record "$TMP/data" "$@"
@@ -126,7 +126,7 @@ test_unknown_modes_are_refused()
 	must_refuse --bpf-metadata=ALL
 }
 
-# What it does write is header.sh's.
+# header.sh tests the block that this mode writes.
 test_header_writes_no_record()
 {
 	hold simple

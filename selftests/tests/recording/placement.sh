@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Records stand before the first sample, with what perf record writes of the programs that
-# it finds; what it learns later stands after the last sample. Every command that reads or
-# rewrites a recording keeps them and all samples.
+# Records of programs that perf record finds when it starts are before the first sample. Records of
+# later programs are after the last sample. Every command that reads or rewrites a recording keeps
+# all records and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# A file and what went through a pipe are the same for all tests of this file.
+# All tests of this file share a file and the recording of a pipe.
 record_once()
 {
 	[[ ! -e $TMP/symbol ]] || return 0
@@ -22,7 +22,7 @@ count_samples()
 	perfdata types "$1" | grep -c -x 9
 }
 
-# want_places PLACES FILE SYMBOL...: of the records of these functions, in their order
+# want_places PLACES FILE SYMBOL...: the places of the records of these functions, in their order
 want_places()
 {
 	local symbol
@@ -34,8 +34,8 @@ want_places()
 	done
 }
 
-# $1 has the entries of the program, and perf script reads them and all samples.
-# $2: what perfdata.py is to check, if it is not all.
+# check_recording FILE [CHECK]: FILE has the entries of the program, and perf script reads them and
+# all samples. CHECK is a check of perfdata.py (default: all).
 check_recording()
 {
 	local shown
@@ -90,7 +90,7 @@ test_perf_inject_with_build_ids_keeps_them()
 	native_only "it rewrites files"
 	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
-	# It sorts samples: those at the end can come later than records, which have no time.
+	# perf inject sorts samples. Records have no time, so the last samples can come after them.
 	check_recording "$TMP/injected" check-records
 	(($(count_samples "$TMP/injected") == $(count_samples "$TMP/file"))) ||
 		fail "not as many samples as before"
@@ -122,7 +122,7 @@ test_perf_report_D_decodes_them()
 	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-# As upstream perf writes them, so that a reader knows the program of a record
+# As in files of upstream's perf. So a reader knows the program of a record.
 test_records_follow_the_events_of_their_program()
 {
 	record_once
@@ -131,7 +131,7 @@ test_records_follow_the_events_of_their_program()
 		END { exit bad }' "$TMP/types" || fail "a record follows neither PERF_RECORD_BPF_EVENT nor another record"
 }
 
-# has_samples_in SYMBOL: the stream, up to now
+# has_samples_in SYMBOL: succeed if the stream has such samples so far
 has_samples_in()
 {
 	control ping
@@ -139,7 +139,7 @@ has_samples_in()
 	grep -q -e "$1" "$TMP/samples"
 }
 
-# A stream without its end has no block, and perf report shows what records say.
+# A stream without its end has no block. perf report shows the metadata of the records.
 test_stream_of_a_writer_that_was_killed()
 {
 	local symbols
@@ -163,7 +163,7 @@ test_stream_of_a_writer_that_was_killed()
 	grep -F -e 'owner="tests", version="1.0"' "$TMP/report"
 }
 
-# Of a program from the start the record is not repeated, if nothing is new.
+# If nothing has changed, the end has no second record of a program that was there at the start.
 test_program_that_loads_later_is_at_the_end()
 {
 	local early
@@ -207,8 +207,7 @@ test_records_come_last_with_tail_synthesize()
 	want_places end "$TMP/tail" "$(symbol_of 0)"
 }
 
-# In a mount namespace, in which /tmp is empty and read-only; the files are in the directory that
-# is left there.
+# without_tmp COMMAND...: run it in $TMP, in a mount namespace with an empty, read-only /tmp
 without_tmp()
 {
 	(cd "$TMP" && PERF_CONFIG=perfconfig unshare -m sh -c 'mount -t tmpfs -o ro none /tmp && exec "$@"' sh "$@")

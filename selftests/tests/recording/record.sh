@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What perf record does, with and without metadata, and that nobody who does
-# not ask for it sees a difference.
+# perf record with and without metadata. Without the new options, no output changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The default output of the commands whose text other tools parse
+# The default output of commands that other tools parse
 default_output()
 {
 	local perf=$1 file=$2
@@ -22,7 +21,7 @@ default_output()
 	cat "$TMP/output"
 }
 
-# perf's version and the paths and figures of one run
+# Remove paths and numbers, such as perf's version.
 without_figures()
 {
 	sed -e "s|$TMP|TMP|g" -e 's/[0-9][0-9.]*/N/g' "$1"
@@ -39,7 +38,7 @@ test_no_bpf_event_writes_no_record()
 	[[ ! -s $TMP/programs ]] || fail "perf script shows records of $(cat "$TMP/programs")"
 }
 
-# $1 records with the name of held program $2
+# expect_records_of N INDEX: N records have the name of this held program
 expect_records_of()
 {
 	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
@@ -121,7 +120,7 @@ test_files_of_unpatched_perf_read_as_before()
 	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
 }
 
-# perf record of an own workload by nobody; standard error into $TMP/$1.err
+# record_as_nobody NAME PERF: nobody records its own workload; standard error goes to $TMP/NAME.err
 record_as_nobody()
 {
 	local name=$1 perf=$2

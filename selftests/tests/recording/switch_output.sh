@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf record --switch-output: each file has the sets of the programs that were loaded
-# during it, those that are gone by its end as well, and no others.
+# perf record --switch-output: each file has the sets of all programs that were loaded during its
+# time, and no other sets. This includes programs that are gone at its end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -11,7 +11,7 @@ clean_files()
 	rm -f "$TMP"/data.2*
 }
 
-# $1: how many files there are then
+# switch_by_signal N: then there are N files
 switch_by_signal()
 {
 	kill -USR2 "$PERF_PID"
@@ -19,8 +19,8 @@ switch_by_signal()
 	control ping
 }
 
-# A file that was closed at once may have no sample, and one during which no program
-# was loaded has no record.
+# A file that is closed at once may have no sample. A file has no record if no program was loaded
+# during its time.
 check_file()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -49,7 +49,7 @@ nth_file()
 	list_files | sed -n "$1p"
 }
 
-# File number $1 knows the programs $2..., in its records and in its header.
+# check_numbers N PROGRAM...: file N has these programs in its records and in its header.
 check_numbers()
 {
 	local file
@@ -86,7 +86,7 @@ test_programs_that_stay_are_in_each_file()
 {
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
-	# The fourth is there for the others to get old enough.
+	# The fourth program gives the others time to get old enough.
 	start_churn -s 3 -n 1 -l 110
 	await_churn ready
 	switch_by_signal 1
@@ -99,7 +99,7 @@ test_programs_that_stay_are_in_each_file()
 	check_numbers 3 2 3 4
 }
 
-# The programs of others are hidden from perf.
+# Hide the other programs of the machine from perf.
 test_a_file_without_programs_does_not_change_the_next_one()
 {
 	# BPF_PROG_GET_NEXT_ID, ENOENT
@@ -116,7 +116,7 @@ test_a_file_without_programs_does_not_change_the_next_one()
 	check_numbers 2 1 2
 }
 
-# The kernel's name of the main function, and then the one that perf makes up
+# First the kernel's name of the main function, then the name that perf makes
 test_functions_have_the_names_of_each_file()
 {
 	local file
@@ -143,8 +143,8 @@ milliseconds()
 	awk '{ printf "%.0f\n", $1 * 1000 }' /proc/uptime
 }
 
-# perf looks again for maps of a program that has loaded just now, also if a file ends
-# meanwhile. If the file ends too late, perf has looked for the last time.
+# perf looks again for maps of a new program, even if a file ends meanwhile. If the file ends too
+# late, perf has already looked for the last time.
 test_map_that_is_bound_after_a_switch()
 {
 	local begin
@@ -163,7 +163,7 @@ test_map_that_is_bound_after_a_switch()
 		release
 	done
 	[[ -n ${PERF_PID:-} ]] || skip "this machine is too slow"
-	# This takes longer than the looks that would be made at once.
+	# This takes longer than perf's first looks.
 	"$OUTPUT/churn" -n 1 -l 150 </dev/null >/dev/null
 	tell_churn
 	await_churn ready
@@ -175,14 +175,14 @@ test_map_that_is_bound_after_a_switch()
 	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
 }
 
-# KiB of the process, what it has read from files not included
+# KiB of the process, without mapped files
 anonymous_memory()
 {
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
 }
 
-# Each file has three loads of a program with 1 MB of text. What unpatched perf keeps,
-# bpf_prog_info and BTF, is small.
+# During each file, a program with 1 MB of text loads three times. Unpatched perf keeps only
+# bpf_prog_info and BTF, which are small.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
@@ -229,8 +229,8 @@ main_thread_waits()
 		grep -q '^1 ' "/proc/$PERF_PID/task/$PERF_PID/syscall"
 }
 
-# perf has read the buffer of the program's CPU when the program loads, so its events are
-# in the next file. By the end of that file the program is gone.
+# The program loads after perf has read the buffer of its CPU, so its events are in the next file.
+# At the end of that file the program is gone.
 test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 {
 	local tracer
@@ -246,7 +246,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	tracer=$!
 	await "strace" is_traced "$PERF_PID"
 	kill -CONT "$PERF_PID"
-	# Another thread can have taken the signal.
+	# Another thread may have received the signal.
 	send_control ping
 	await "a write" main_thread_waits
 	taskset -c "$(first_cpu)" "$OUTPUT/churn" -n 1 -l 50 </dev/null >>"$TMP/list"
@@ -284,7 +284,7 @@ test_files_that_are_removed_take_nothing_with_them()
 	done
 	stop_recording
 	(($(list_files | wc -l) == 2)) || fail "not 2 files: $(list_files)"
-	# The others are in the files that were removed.
+	# The other programs are in files that perf has removed.
 	sed -i '/^4 /!d' "$TMP/list"
 	check_files 2
 	check_numbers 1 4
@@ -296,13 +296,13 @@ test_switch_by_time()
 	clean_files
 	start_recording "$TMP/data" -a --switch-output=1s
 	churn -n 40 -t 2500 -l 10,100,300
-	# A slow machine switches slowly, too.
+	# A slow machine also switches slowly.
 	await "two switches" has_files 2
 	stop_recording
 	check_files 3
 }
 
-# The first alarm(2) takes two seconds, the period is one: perf records by then.
+# The first alarm(2) takes two seconds instead of the period of one. perf records by then.
 test_switch_by_time_after_a_slow_start()
 {
 	native_only "strace stops perf at each system call"
