@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tests' own tools, on input that is broken on purpose: a comparator that
-# accepts everything would make all other tests pass.
+# Tests of the tests' own tools, with broken input: with a comparator that accepts everything, all
+# other tests would pass.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -12,13 +12,13 @@ must_fail()
 		cat "$TMP/out"
 		fail "passes, and should not: $*"
 	fi
-	# A usage error or a crash is no finding.
+	# A usage error or a crash is not a finding.
 	if grep -e 'Traceback' -e '^usage' "$TMP/out"; then
 		fail "does not work: $*"
 	fi
 }
 
-# What perf has to print about types.bpf.c, and what bpftool prints
+# $TMP/script is the right output of perf for types.bpf.c, $TMP/oracle is bpftool's.
 prepare_types()
 {
 	WANT=$SELFTESTS/progs/types.bpf.c
@@ -80,7 +80,7 @@ test_comparator_finds_missing_double_and_unknown_keys()
 	must_fail compare_types "$TMP/changed"
 }
 
-# Each of these texts in the place of the value that is wanted
+# check_text WANT TEXT: compare TEXT with the wanted value
 check_text()
 {
 	printf '/* want: %s */ int bpf_metadata_key;\n' "$1" >"$TMP/want"
@@ -110,8 +110,8 @@ test_comparator_knows_types_notation_and_form()
 	must_fail check_text '"\t"' '"\t"'
 }
 
-# A file of one attr, one sample and one record of two entries, by hand; then
-# the bytes $3 at offset $2 of the record.
+# make_perfdata FILE OFFSET BYTES [PLACE]: a file with one attr, one sample and one record of two
+# entries. BYTES replace those at OFFSET of the record.
 make_perfdata()
 {
 	python3 - "$@" <<-'END'
@@ -167,8 +167,8 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 0 55000000	# another type
 }
 
-# A file with the feature BPF_PROG_INFO: no entry, and the block that standard input makes;
-# then the bytes $3 at offset $2 of the block.
+# write_block FILE OFFSET BYTES: a file with the feature BPF_PROG_INFO, which has no entry and a
+# block. Standard input is Python code that makes the block. BYTES replace those at OFFSET.
 write_block()
 {
 	python3 - "$@" <<-END
@@ -237,8 +237,8 @@ test_reader_finds_each_broken_field_of_the_block()
 	must_fail block_bytes 164 "$whole"		# a second block
 }
 
-# read_pieces EXPRESSION [VALUE]: of a pipe with a block of 6 pieces. The expression is that of
-# its events, of "pieces", their bytes, and "file"; VALUE is the length of a long value.
+# read_pieces EXPRESSION [LENGTH]: read the block of a pipe in 6 pieces. EXPRESSION makes its events
+# from "pieces", their bytes, and "file". LENGTH is that of a long value.
 read_pieces()
 {
 	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/file" "$@" <<-'END'
@@ -260,7 +260,7 @@ test_reader_finds_each_broken_piece_of_a_pipe()
 
 	native_only "it tests the tests' own tools"
 	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
-	# With each number of bytes to pad it
+	# These lengths need 0 to 7 bytes of padding.
 	for value in {150000..150007}; do
 		read_pieces 'map(piece, pieces)' "$value" >"$TMP/got"
 		same "block in pieces" "$TMP/want" "$TMP/got"
@@ -269,13 +269,13 @@ test_reader_finds_each_broken_piece_of_a_pipe()
 	must_fail read_pieces 'map(piece, pieces[1:])'
 	must_fail read_pieces 'map(piece, [pieces[0], *pieces[2:]])'
 	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], *pieces[2:]])'
-	# An empty one, something between or after them, and a second block
+	# An empty piece, an event between or after the pieces, and a second block
 	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]'
 	must_fail read_pieces '[piece(pieces[0]), file.sample(16), *map(piece, pieces[1:])]'
 	must_fail read_pieces '[*map(piece, pieces), file.sample(16)]'
 	must_fail read_pieces '2 * [*map(piece, pieces)]'
 	must_fail read_pieces '[*map(piece, pieces), *map(piece, file.pieces(file.make_block()))]'
-	# More zeros than it takes, and padding that is not zero
+	# Too much padding, and padding that is not zero
 	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + bytes(8))]'
 	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + b"x")]' 150001
 	must_fail read_pieces '[piece(b"BPFMETA2" + file.u32(0, 0))]'
@@ -295,7 +295,7 @@ test_reader_strips_only_the_records()
 	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
 }
 
-# In a shell of its own, which fail() ends
+# fail() ends this subshell.
 finds()
 (
 	"$@"
@@ -374,7 +374,7 @@ test_lib_skips_what_has_no_subject_on_the_tag()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-# In an emulated machine, and elsewhere
+# On an emulated machine, and on others
 test_lib_skips_what_is_for_other_machines()
 {
 	write_test_file
@@ -481,8 +481,8 @@ test_results_of_perf_test_are_read()
 	same "no perf test" "$TMP/want" "$TMP/got"
 }
 
-# What churn prints about three programs, of which one was short-lived, and what
-# perf script has to print then
+# $TMP/list is churn's output about three programs; one of them was short-lived. $TMP/script is the
+# right output of perf script.
 prepare_churn()
 {
 	export PBM_TIMEOUT_SCALE=1
@@ -519,7 +519,7 @@ test_missing_or_wrong_sets_of_churn_are_found()
 	native_only "it tests the tests' own tools"
 	prepare_churn
 	check_churn "$TMP/list" "$TMP/script"
-	# A set of a short-lived program is welcome, but must be right.
+	# A short-lived program may have a set, but it must be right.
 	cp "$TMP/script" "$TMP/whole"
 	pretend_churn 3 churn_3
 	check_churn "$TMP/list" "$TMP/script"
@@ -548,7 +548,7 @@ test_missing_or_wrong_sets_of_churn_are_found()
 	must_find 'twice'
 }
 
-# 200 programs that stay, and what perf prints of all but the last, bound at 200 ms
+# 200 programs stay. The output of perf lacks the last one, whose map was bound at 200 ms.
 test_missing_sets_are_forgiven_at_busy_times_only()
 {
 	local number
@@ -569,7 +569,7 @@ test_missing_sets_are_forgiven_at_busy_times_only()
 	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
 	check_churn --busy "$TMP/list" "$TMP/script"
 	must_fail check_churn "$TMP/list" "$TMP/script"
-	# Before, after, not late enough; one that lived too long
+	# A delay before and after it, a delay that is too short, and a program that lived too long
 	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
 	must_fail check_churn --busy "$TMP/list" "$TMP/script"
 	{ cat "$TMP/all"; echo "late 301000 50000"; } >"$TMP/list"

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Kbuild.snippet: what it puts into BPF objects arrives in recordings, and changes
-# nothing else about them.
+# Kbuild.snippet: the keys that it puts into BPF objects arrive in recordings. Nothing else about the
+# objects changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it compiles; perf_event.sh and loaders.sh load what is compiled so"
 
 SNIPPET=$SELFTESTS/../Kbuild.snippet
-# What each source begins with
+# The first lines of each source
 SOURCE_HEAD=
 
-# Nothing of the caller's make, build or git is seen by those of the tests.
+# The tests must not see the make, the build or the git of their caller.
 isolate()
 {
 	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O V CLANG SOURCE_DATE_EPOCH BPF_METADATA_BEGAN
@@ -20,7 +20,7 @@ isolate()
 	export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 	export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
 	export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
-	# A checkout above $TMP is none of these tests' business.
+	# git must not find a checkout above $TMP.
 	export GIT_CEILING_DIRECTORIES=$TMP
 }
 
@@ -33,8 +33,8 @@ need()
 	done
 }
 
-# enter_new_project DIRECTORY NAME...: make a directory with a program NAME.bpf.c for each
-# NAME and a makefile, whose variables are read from standard input, and go there
+# enter_new_project DIRECTORY NAME...: make a directory with a program NAME.bpf.c for each NAME, and
+# with a makefile. Standard input has its variables. Go there.
 enter_new_project()
 {
 	local dir=$1 name
@@ -81,13 +81,13 @@ must_not_build()
 	grep -q -F -e "$text" "$TMP/make" || fail "make $* does not say '$text'"
 }
 
-# What perf records of an object, sorted, into $TMP/got
+# record_set NAME: write the set that perf records of object NAME to $TMP/got, sorted
 record_set()
 {
 	record_set_of "$OUTPUT/hold" "$PWD/$1.bpf.o"
 }
 
-# record_set_of LOADER...: the same, if this loads the object
+# record_set_of LOADER...: the same; this command loads the object
 record_set_of()
 (
 	trap release EXIT
@@ -104,7 +104,7 @@ want_set()
 	same "the set" "$TMP/want" "$TMP/got"
 }
 
-# The value of a key of an object, as the source of it
+# stamped NAME KEY: print the value of a key of an object, as C source
 stamped()
 {
 	sed -n "s/^const char bpf_metadata_$2\[].* = \(\".*\"\);\$/\1/p" "$1.bpf.metadata.h"
@@ -170,7 +170,7 @@ test_bpftool_loads_and_shows_them()
 	same "metadata of bpftool" "$TMP/want" "$TMP/got"
 }
 
-# The name, with the tag, and the instructions, except where in which map a variable is
+# The name with the tag, and the instructions, without the places of variables in maps
 program_of()
 (
 	trap release EXIT
@@ -219,7 +219,7 @@ test_source_wins()
 	want_set version '"own"' owner 7 team '"t"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# What a project's own makefile compiles, with a compiler that puts bpf-metadata.h in front
+# The project's own makefile compiles. CLANG includes bpf-metadata.h.
 test_makefile_of_others_names_the_compiler()
 {
 	need make clang git
@@ -238,12 +238,12 @@ test_makefile_of_others_names_the_compiler()
 	build CLANG="clang -include $PWD/bpf-metadata.h"
 	record_set a
 	want_set version '"v2.0"' commit "\"$(git rev-parse HEAD)\"" build_date '"1970-01-01T00:00:00Z"'
-	# This file has the time, too, which those of other makes must not have.
+	# This bpf-metadata.h has the time, too. If other makes write it, it must not.
 	build -f "$SNIPPET" bpf-metadata.h BPF_METADATA_DIR=/ BPF_METADATA_version=1
 	grep -q 'build_date.*"20' bpf-metadata.h || fail "no time in $(cat bpf-metadata.h)"
 }
 
-# The kernel's runqslower: with its own makefile, libbpf, flags and llvm-strip
+# The kernel's runqslower has its own makefile, libbpf, flags and llvm-strip.
 test_unmodified_project()
 {
 	local source i
@@ -289,7 +289,7 @@ test_objects_in_subdirectories()
 	want_stamped out/sub/deep/a version '"2"'
 }
 
-# It would make an object without a stamp.
+# The other rule would make an object without a stamp.
 test_rule_of_the_makefile_is_refused()
 {
 	enter_new_project "$TMP/p" <<-'END'
@@ -361,7 +361,7 @@ test_sources_with_other_names()
 	grep -a -q 'bpf_metadata_version' a_kern.o || fail "a_kern.o has no version"
 }
 
-# One instruction more in each program, and none in what it calls
+# Each program gets one more instruction. The functions that it calls get none.
 test_programs_refer_to_their_metadata_if_asked()
 {
 	local clang name
@@ -386,7 +386,7 @@ test_programs_refer_to_their_metadata_if_asked()
 	done
 }
 
-# Which binds no map
+# cilium/ebpf binds no map.
 test_cilium_ebpf_keeps_them_if_asked()
 {
 	local clang
@@ -408,7 +408,7 @@ test_cilium_ebpf_keeps_them_if_asked()
 	done
 }
 
-# Neither do names that are longer, nor what is not compiled.
+# Longer names do not count either, nor code that is not compiled.
 test_comments_and_strings_of_the_source_do_not_count()
 {
 	SOURCE_HEAD=$(cat <<-'END'
@@ -429,8 +429,7 @@ test_comments_and_strings_of_the_source_do_not_count()
 	want_set version '"1.4.0"' version2 '"\\"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The same without -g in the author's flags, with strict C, and where the source has
-# read-only data of its own.
+# The author's flags have no -g and ask for strict C. The source has read-only data of its own.
 test_each_clang()
 {
 	local clang nr=0
@@ -523,13 +522,13 @@ test_what_cannot_be_is_refused()
 	must_not_build "a-b is no name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
 	must_not_build "SOURCE_DATE_EPOCH=soon" BPF_METADATA_version=1 SOURCE_DATE_EPOCH=soon
 	[[ ! -e a.bpf.o ]] || fail "there is an object"
-	# It would be a section with two sets of flags.
+	# The section would have two sets of flags.
 	SOURCE_HEAD='int limit __attribute__((section(".rodata"))) = 3;'
 	write_source a
 	must_not_build "section type conflict" BPF_METADATA_version=1
 }
 
-# A clang that lets a second pass before each compilation, and notes when the first began
+# A clang that waits until the next second before it compiles. It notes when the first one began.
 prepare_slow_clang()
 {
 	rm -f "$TMP/first"
@@ -543,7 +542,7 @@ prepare_slow_clang()
 	chmod +x "$TMP/slow-clang"
 }
 
-# The build dates in an object's data, in seconds
+# The build date in an object's data, in seconds
 date_in()
 {
 	date -u -f <(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o") +%s
@@ -616,7 +615,7 @@ test_build_date_is_now_where_the_first_make_is_gone()
 	((before <= DATE && DATE <= $(date +%s))) || fail "the date is $DATE, not $before or soon after"
 }
 
-# Neither tags nor files that git doesn't know change what is clean.
+# A tree with tags, or with files that git does not track, is still clean.
 test_build_date_in_a_clean_tree_is_that_of_the_commit()
 {
 	local -x GIT_AUTHOR_DATE='@1600000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0100'
@@ -719,7 +718,7 @@ test_objects_are_made_again_when_they_must()
 	must_make "a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
 }
 
-# Kbuild decides where things are, has rules for %.o, and reads no variable of ours.
+# Kbuild decides where the files are, and has rules for %.o.
 test_kbuild()
 {
 	local dir kbuild=
@@ -754,7 +753,7 @@ test_include_does_not_change_the_default_goal()
 	[[ -e a.bpf.o ]] || fail "make alone does not make all"
 }
 
-# Both have a version; bpftool takes the first.
+# Both objects have a version. bpftool takes the first one.
 test_objects_can_be_linked_to_one()
 {
 	enter_new_project "$TMP/p" a b <<-'END'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What each loader brings into the kernel, and so into a recording: of a program that
-# refers to its metadata, and of one that does not. Documentation/origins.rst says the same
-# in words. loaded.bpf.c is compiled by the oldest and the newest clang that are here.
+# The metadata that each loader brings into the kernel, and so into a recording: for a program that
+# refers to its metadata, and for one that does not. Documentation/origins.rst describes the same.
+# The oldest and the newest clang on this machine compile loaded.bpf.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -13,7 +13,7 @@ want_keys()
 	printf '%s\t%s\n' level 4 version '"1.2.3"' >"$TMP/want"
 }
 
-# What the build has put into progs/NAME.bpf.c
+# want_stamp NAME: the keys that the build has added to progs/NAME.bpf.c arrive.
 want_stamp()
 {
 	sed -n 's/^const char bpf_metadata_\([A-Za-z0-9_]*\)\[].* = \(".*"\);$/\1\t\2/p' \
@@ -21,7 +21,7 @@ want_stamp()
 	[[ -s $TMP/want ]] || fail "the build has not stamped $1"
 }
 
-# The programs that are held, while they are recorded
+# Record while the programs are held.
 record_held()
 {
 	record "$TMP/data" </dev/null
@@ -48,7 +48,8 @@ check_no_set()
 	[[ ! -s $TMP/got ]] || fail "$symbol has a set: $(cat "$TMP/got")"
 }
 
-# check_loader all|referred COMMAND...: what arrives of the programs refers and refers_not
+# check_loader all|referred COMMAND...: the metadata of both programs arrives, or only that of the
+# program "refers"
 check_loader()
 (
 	local what=$1
@@ -74,7 +75,7 @@ need_backports()
 	[[ -d $BACKPORTS ]] || skip "no packages of Debian's backports"
 }
 
-# Pins go with the mount.
+# The pins go away with the mount.
 check_bpftool()
 {
 	local object
@@ -112,7 +113,7 @@ test_libbpf_skeleton()
 	done
 }
 
-# Its loader does not bind the maps that a program does not refer to.
+# A light skeleton does not bind maps that the program does not refer to.
 test_light_skeleton_brings_only_maps_that_the_program_refers_to()
 {
 	local skeleton
@@ -122,8 +123,7 @@ test_light_skeleton_brings_only_maps_that_the_program_refers_to()
 	done
 }
 
-# In namespaces of its own, which go with the holder: iproute2 makes directories in the
-# BPF file system
+# iproute2 makes directories in the BPF file system. So the holder has namespaces of its own.
 hold_in_netns()
 {
 	command -v "$1" >/dev/null || skip "$1 is not installed"
@@ -172,7 +172,7 @@ test_cilium_ebpf()
 	done
 }
 
-# As aya's, whose map has no BTF, and as one that gives it
+# A loader whose map has no BTF, such as aya, and one whose map has it
 test_plain_loader()
 {
 	hold_handmade unbound
@@ -184,7 +184,7 @@ test_plain_loader()
 	check_no_set 2
 }
 
-# The kernel refuses the BTF of gcc 12, libbpf goes on without it, and cilium/ebpf gives up.
+# The kernel refuses the BTF of gcc 12. libbpf goes on without BTF, cilium/ebpf gives up.
 test_gcc()
 {
 	command -v bpf-gcc >/dev/null || skip "bpf-gcc is not installed"
@@ -200,7 +200,7 @@ test_gcc()
 	check_no_set 1
 }
 
-# perf mounts it where it is not, bpftrace doesn't.
+# perf mounts tracefs if it is missing, bpftrace does not.
 with_tracefs()
 {
 	unshare --mount sh -c '
@@ -208,7 +208,7 @@ with_tracefs()
 		exec "$@"' sh "$@"
 }
 
-# It makes programs of its own language, which cannot say what is metadata.
+# bpftrace's language has no way to declare metadata.
 test_bpftrace()
 {
 	local status=0

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs of BPF_PROG_TYPE_PERF_EVENT, attached in each way and at work while perf
-# records: they are told what they have to be told, and their sets arrive.
+# Programs of BPF_PROG_TYPE_PERF_EVENT, attached in each way, run while perf records. They get the
+# right context, and their sets arrive.
 #
 # PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 COOKIE=81985529216486895
-# A prime: no default of anybody.
+# A prime that nothing uses as a default
 PERIOD=1000003
 WANT_SETS=
 
@@ -31,11 +31,11 @@ dump_events()
 	END
 }
 
-# The samples of the profiler whose user stack begins in touch(), as COMM SAMPLES
+# COMM SAMPLES: the profiler's samples whose user stack begins in touch()
 dump_touches()
 {
 	"$BPFTOOL" -j map dump id "${MAP_IDS[counts]}" >"$TMP/counts.json"
-	# This map has no BTF: the kernel refuses it.
+	# This map has no BTF, because the kernel refuses BTF for it.
 	"$BPFTOOL" -j map dump id "${MAP_IDS[stacks]}" >"$TMP/stacks.json"
 	python3 - "$TMP/counts.json" "$TMP/stacks.json" "$CODE_BEGIN" "$CODE_END" <<-'END'
 		import json, struct, sys
@@ -55,7 +55,7 @@ dump_touches()
 	END
 }
 
-# The name that perf gives the program that is loaded now
+# perf's name of the program that is loaded now
 symbol()
 {
 	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
@@ -72,7 +72,7 @@ note_program()
 		    print(key, json.dumps(value), sep="\t")
 	END
 	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
-	# Equal sets are written once.
+	# perf writes equal sets once.
 	[[ $WANT_SETS = *"$(cat "$TMP/set")"* ]] || WANT_SETS+=$(cat "$TMP/set")$'\n'
 	symbol >"$TMP/symbol"
 }
@@ -87,7 +87,7 @@ check_sets()
 	same "the sets of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
 }
 
-# Whoever else has page faults has them elsewhere.
+# Page faults of other tasks are at other addresses.
 check_touched_pages()
 {
 	local cookie=$1 ip addr count period found_cookie
@@ -141,8 +141,8 @@ has_events()
 	[[ -s $TMP/events ]]
 }
 
-# Of each event the program sees the period that was asked for. Only events with an
-# address set that: here it is whatever was on the kernel's stack.
+# The program sees the requested period of each event. Only events with an address set the address;
+# here it is a leftover of the kernel's stack.
 check_period()
 {
 	local want_period=$1 want_cookie=$2 period cookie
@@ -154,7 +154,7 @@ check_period()
 	done <"$TMP/events"
 }
 
-# On all CPUs, by ioctl and by link, each with a new map
+# Attach on all CPUs, by ioctl and by link, each time with a new map.
 check_event_in_each_way()
 {
 	local event=$1 period=$2 want_period=${3:-$2}
@@ -183,7 +183,7 @@ test_cpu_clock()
 	check_sets "$TMP/data"
 }
 
-# A clock's period is the time between two events, in ns.
+# The period of a clock is the time between two events, in ns.
 test_cpu_clock_with_a_frequency()
 {
 	start_attach
@@ -211,7 +211,7 @@ test_instructions()
 	check_hardware_event instructions
 }
 
-# The number of faults in touch() that the recorder has seen
+# The number of page faults in touch() that the recorder has seen
 count_faults()
 {
 	dump_events | awk -v begin="$CODE_BEGIN" -v end="$CODE_END" \
@@ -254,8 +254,8 @@ test_detached_program_sees_nothing_until_it_is_attached_again()
 	touch_and_expect 40
 }
 
-# It is the task's faults that are counted, and the innermost frame of the user's
-# stack is where they were.
+# The profiler counts the page faults of the task. The innermost frame of the user stack is their
+# place.
 test_profiler_counts_samples_and_stacks_of_a_task()
 {
 	start_recording "$TMP/data" -a
@@ -284,7 +284,7 @@ attach_version()
 	note_program
 }
 
-# Code and tag are the same: only the sets tell the versions apart.
+# Both versions have the same code and tag. Only their sets differ.
 check_both_versions()
 {
 	check_sets "$TMP/data"
@@ -319,7 +319,7 @@ test_program_is_replaced_by_ioctl_while_perf_records()
 	check_both_versions
 }
 
-# The number of samples of the attach task in rows of perf report -s $1 that match
+# samples_in KEY ERE: the samples of task "attach" in rows of perf report -s KEY that match
 samples_in()
 {
 	"$PBM_PERF" report -i "$TMP/data" --stdio -q --comms attach -s "$1" -F "sample,$1" |
@@ -330,8 +330,7 @@ samples_in()
 }
 
 # Some kernels (v6.18 is one) run programs of software events with interrupts off, and no
-# clock can interrupt them. Whether there are samples is for the raw bytes to say, and not
-# for the sort key.
+# clock can interrupt them. The raw bytes tell whether there are samples; the sort key is under test.
 test_samples_show_what_the_profiler_costs()
 {
 	local cost period cycles=no options=(-F $((4000 / SCALE)))

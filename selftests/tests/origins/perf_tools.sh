@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf's own users of BPF, each at work while another perf records: their programs have
-# the version of this perf, and nothing else.
+# perf's own BPF programs run while another perf records. They have one key, the version of this
+# perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 FILTER_DIR=/sys/fs/bpf/perf_filter
-# What libbpf loads to find out what the kernel knows; some of it has no name.
+# libbpf loads these programs to probe the kernel. Some of them have no name.
 PROBES='(_(a|b|det_arg_ctx|libbpf_nametest))?'
 
 start()
@@ -31,7 +31,7 @@ has_sample()
 	grep -q -e "$2" "$TMP/script"
 }
 
-# What it prints is in $TMP/user.NAME.
+# start_perf NAME ARGUMENT...: the output is in $TMP/user.NAME.
 start_perf()
 {
 	local name=$1
@@ -61,7 +61,7 @@ want_output()
 	grep -q -E -e "$2" "$TMP/user.$1" || fail "perf $1 prints no '$2': $(head -n 20 "$TMP/user.$1")"
 }
 
-# All functions of programs that these processes have loaded, each once
+# All functions of the programs that these processes have loaded, each once
 functions_of()
 {
 	perfdata programs "$TMP/data" >"$TMP/programs"
@@ -79,8 +79,8 @@ check_version()
 	same "the set of $1" "$TMP/want" "$TMP/got"
 }
 
-# End the recording: in it all that was loaded by $TMP/user.* has its set, and these names
-# are among that.
+# check_users NAME...: end the recording. All programs that $TMP/user.* have loaded have their set,
+# and these names are among the programs.
 check_users()
 {
 	local name function
@@ -97,7 +97,7 @@ check_users()
 	perfdata check "$TMP/data"
 }
 
-# The programs at both ends of a task's time on a CPU are attached to each other.
+# perf attaches one of the programs to the other.
 test_stat_bpf_counters()
 {
 	start_attach
@@ -145,7 +145,7 @@ test_record_off_cpu()
 	has_sample "$TMP/off" offcpu-time || fail "no time off the CPUs was recorded"
 }
 
-# What it needs of a kernel is more than it says: see bpf_skel/lock_contention.bpf.c.
+# perf lock does not check all that it needs of the kernel, see bpf_skel/lock_contention.bpf.c.
 test_lock_contention()
 {
 	grep -q -w runqueues /proc/kallsyms || skip "no runqueues in kallsyms (CONFIG_KALLSYMS_ALL)"
@@ -158,7 +158,7 @@ test_lock_contention()
 	check_users contention_begin contention_end collect_lock_syms
 }
 
-# The programs load in any case.
+# The programs load even if the kernel cannot attach them.
 test_ftrace_latency()
 {
 	start
@@ -174,7 +174,7 @@ is_interrupted()
 	! kill -INT "$USER_PID" 2>/dev/null
 }
 
-# It goes on until it is interrupted, and may not listen yet when it says so.
+# perf kwork runs until it is interrupted. It may print that it listens before it does.
 run_kwork()
 {
 	start_perf kwork kwork "$@"
@@ -205,7 +205,7 @@ test_kwork_top()
 		on_irq_handler_entry on_irq_handler_exit
 }
 
-# The kernel takes its time to verify the filter: both at once.
+# The kernel takes long to verify the filter, so both perfs run at once.
 start_filters()
 {
 	start
@@ -219,7 +219,8 @@ start_filters()
 	has_sample "$TMP/filtered" task-clock || fail "no sample was recorded"
 }
 
-# perf record of an ordinary user; its messages into $TMP/$1, without figures
+# record_as_nobody NAME OPTION...: record as an ordinary user. The messages go to $TMP/NAME, without
+# numbers.
 record_as_nobody()
 {
 	local name=$1
@@ -231,8 +232,8 @@ record_as_nobody()
 	sed -i 's/[0-9][0-9.]*/N/g' "$TMP/$name"
 }
 
-# With the filter an ordinary user's recording says no more than without it, and root's
-# has the set of the program that filters.
+# An ordinary user's recording has the same content with and without the filter. A recording of root
+# has the set of the filter's program.
 test_sample_filter_of_root_and_of_a_user()
 {
 	native_only "it takes a minute to verify the filter, and perf test does so"

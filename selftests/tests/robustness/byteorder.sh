@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Files of a machine with the other byte order read as those of this one.
+# perf reads files of a machine with the other byte order like its own files.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="it reads files that are made up"
 BESIDE=yes
 
-# The same twice: as this machine writes it, and as one of the other byte order
+# Write the same file twice: in this machine's byte order, and in the other one.
 write_both()
 {
 	local own='' other=--big
@@ -18,13 +18,13 @@ write_both()
 	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
 }
 
-# Of program 7 in a file of the other byte order: the name is in the bpf_prog_info.
+# Program 7 in a file of the other byte order. Its name is in the bpf_prog_info, which perf cannot read.
 LINE='# bpf_metadata 7: answer=42, version="1.2.3"'
 
 NOT_YET='interpreting bpf_prog_info from systems with endianness is not yet supported'
 
-# What "perf $2..." prints about both, but for lines that match $1. Only one
-# warning may be more: bpf_prog_info are not read.
+# compare ERE ARGUMENT...: perf prints the same about both files, except for lines that match. The
+# only additional warning is that perf does not read bpf_prog_info.
 compare()
 {
 	local differs=$1 file
@@ -35,7 +35,7 @@ compare()
 			fail "perf $* -i $file: $(cat "$TMP/$file.err")"
 		grep -v -E -e "$differs" "$TMP/$file.all" >"$TMP/$file.out" || :
 		drop_tips "$TMP/$file.out"
-		# The names are in the bpf_prog_infos, and in the events that a pipe has before.
+		# The names come from bpf_prog_info, or in a pipe from earlier events.
 		sed -i 's/^\(# bpf_metadata [0-9]*\) [a-z]*:/\1:/' "$TMP/$file.out"
 	done
 	[[ -s $TMP/own.out ]] || fail "perf $* prints nothing"
@@ -56,12 +56,12 @@ test_records_and_samples_are_swapped()
 	write_both
 	compare_samples
 	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/other.out"
-	# With hexadecimal bytes, offsets and the order of the machine
+	# The raw bytes, the offsets and the byte order differ.
 	compare '^\.|^$|: event: ' report -D
 	grep -q -e '  entry 1:               answer = 42' "$TMP/other.out"
 }
 
-# All of its fields, also the flags
+# All fields are swapped, including the flags.
 test_the_removal_of_a_program_is_swapped()
 {
 	local order
@@ -96,7 +96,7 @@ test_a_pipe_is_swapped()
 	grep -q -x -e '# hostname : host' "$TMP/other.out"
 }
 
-# Either the block or the records alone tell all.
+# The block alone, or the records alone, have all metadata.
 test_inject_swaps()
 {
 	local mode
@@ -110,8 +110,7 @@ test_inject_swaps()
 	done
 }
 
-# The features of the other one that perf can't swap are left out, and those after them are
-# found.
+# perf leaves out features that it cannot swap, and finds the features after them.
 test_inject_from_a_pipe_swaps()
 {
 	write_both --pipe
@@ -135,7 +134,7 @@ test_inject_from_a_pipe_to_a_pipe_swaps()
 	has_its_arch
 }
 
-# After compare
+# has_its_arch: call it after compare
 has_its_arch()
 {
 	grep -q -x -e '# arch : \(s390x\|x86_64\)' "$TMP/own.all" || fail "no arch"

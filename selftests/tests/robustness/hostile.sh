@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Whoever may load a BPF program can't make perf record fail, hang or grow, and
-# nobody else learns what is in it. The limits are those of bpf-metadata.h and
-# btf-value.h.
+# A user who may load BPF programs cannot make perf record fail, hang or grow. Other users cannot
+# read the metadata. bpf-metadata.h and btf-value.h have the limits.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# perf record -v, which says what it leaves out: $TMP/messages
+# perf record -v prints what it leaves out. $TMP/messages has the output.
 record_verbose()
 {
 	"$PBM_PERF" record -v -N -a -e cpu-clock "${FREQUENCY[@]}" "$@" -- "${WORKLOAD[@]}" 2>"$TMP/messages" ||
@@ -53,7 +52,7 @@ test_a_section_of_17_mib()
 	same "entries" "$TMP/want" "$TMP/got"
 }
 
-# CPU time of a command, in ms
+# The CPU time of a command, in ms
 cpu_time_of()
 {
 	python3 - "$@" <<-'END'
@@ -64,8 +63,7 @@ cpu_time_of()
 	END
 }
 
-# What the metadata of an object costs, the program not included; at least 1
-# What else the machine does only adds to it.
+# The least CPU time of five runs: other load of the machine only adds to it.
 least_cpu_time_of()
 {
 	for _ in 1 2 3 4 5; do
@@ -73,7 +71,7 @@ least_cpu_time_of()
 	done | sort -n | sed -n 1p
 }
 
-# CPU time of perf record in mode $1, in ms
+# record_time MODE: the CPU time of perf record, in ms
 record_time()
 {
 	least_cpu_time_of "$PBM_PERF" record -N -q -e cpu-clock -c 1000000000 -o "$TMP/data" \
@@ -91,14 +89,14 @@ cost_of()
 	echo $((with > without ? with - without : 1))
 }
 
-# 16 MB of integers are the measure: they take all the work that a map may take. That
-# the work is counted for each variable, or not at all, makes 50 times as much.
+# 16 MB of integers take all the work that a map may take. They are the measure. If perf counted the
+# work for each variable, or not at all, the other objects would take 50 times as much.
 test_no_map_takes_more_work_than_a_map_may_take()
 {
 	local measure cost kind own
 
 	native_only "it measures CPU time"
-	# Between two runs, the CPU time differs by much less than this.
+	# The CPU times of two runs differ by much less than this.
 	own=$(record_time none)
 	measure=$(cost_of work_int)
 	for kind in double name; do
@@ -116,7 +114,7 @@ hold_as()
 	hold_command "$OUTPUT/hold" "$TMP/odd.bpf.o"
 }
 
-# The kernel refuses BTF with such a name, and libbpf goes on without BTF.
+# The kernel refuses BTF with such a name. libbpf goes on without BTF.
 test_names_with_control_characters_do_not_arrive()
 {
 	local name
@@ -130,7 +128,7 @@ test_names_with_control_characters_do_not_arrive()
 	done
 }
 
-# To the kernel this byte is a letter of Latin-1.
+# The kernel takes this byte for a letter of Latin-1.
 test_names_that_are_not_utf8_are_escaped()
 {
 	hold_as 'ver\xffion'
@@ -156,7 +154,7 @@ test_nobody_learns_the_metadata_of_others()
 	want_no_records "$TMP/nobody/data"
 	perfdata block "$TMP/nobody/data" >"$TMP/block"
 	[[ ! -s $TMP/block ]] || fail "there is a block: $(cat "$TMP/block")"
-	# As readable as perf.data of unpatched perf: by its owner only.
+	# Only its owner may read perf.data, as with unpatched perf.
 	record "$TMP/data"
 	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "others may read perf.data"
 }

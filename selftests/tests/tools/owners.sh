@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What tools/bpf-owners/bpf-owners tells about programs of known owners. bpftool is the oracle
-# for ids and names, dpkg-query for packages, readelf for build IDs.
+# The output of tools/bpf-owners/bpf-owners about programs of known owners. The tests compare ids and
+# names with bpftool, packages with dpkg-query, and build IDs with readelf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -13,10 +13,10 @@ INHERIT=${OUTPUT-}/inherit
 CAT=$(readlink -f "$(type -P cat)")
 SHELL_EXE=$(readlink -f "$(type -P sh)")
 ID_64=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-# What runs it: in another namespace, as another user, with another PATH
+# The command that runs bpf-owners: in another namespace, as another user, with another PATH
 RUN=()
 
-# Directories of a test: programs, a /proc of our own, and where a BPF file system is mounted
+# The directories of a test: programs, a generated /proc, the mount point of a BPF file system
 start_test()
 {
 	export BIN=$TMP/bin PROC=$TMP/proc BPFFS=$TMP/bpffs CGROUP=
@@ -26,8 +26,8 @@ start_test()
 	mkdir "$BIN" "$PROC" "$BPFFS"
 }
 
-# owners OPTION...: what it prints about the held programs, as JSON of the agreed form. Some
-# machines have a process that not even root may read.
+# owners OPTION...: print the held programs as JSON, and check its form. Some machines have a process
+# that even root may not read.
 owners()
 {
 	"${RUN[@]}" "$OWNERS" --json "$@" "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" ||
@@ -48,7 +48,7 @@ owners()
 	END
 }
 
-# value ID KEY: as owners has printed it, or nothing
+# value ID KEY: the value that owners has printed, or nothing
 value()
 {
 	python3 -S -c 'if True:
@@ -57,7 +57,7 @@ value()
 		print(programs[int(sys.argv[2])].get(sys.argv[3], ""))' "$TMP/owners" "$@"
 }
 
-# want ID KEY VALUE; an empty one: there is no such key
+# want ID KEY VALUE: fail unless this is the value; an empty VALUE means that there is no such key
 want()
 {
 	local got
@@ -66,14 +66,14 @@ want()
 	[[ $got = "$3" ]] || fail "$2 of program $1 is '$got', not '$3'; all: $(cat "$TMP/owners")"
 }
 
-# becomes ID KEY VALUE
+# becomes ID KEY VALUE: succeed if this is the value now
 becomes()
 {
 	owners
 	[[ $(value "$1" "$2") = "$3" ]]
 }
 
-# Of an executable with its path in the package
+# The package of an executable whose path is in the package
 want_package()
 {
 	local package
@@ -84,14 +84,14 @@ want_package()
 	want "$1" package "$package $(dpkg-query -W -f '${Version}' "$package")"
 }
 
-# Of an ELF file
+# build_id FILE: the build ID of an ELF file
 build_id()
 {
 	command -v readelf >/dev/null || skip "no readelf here"
 	readelf -n "$1" | sed -n 's/^ *Build ID: //p'
 }
 
-# The processes that the holder has started, a line each, and their own
+# The processes that the holder has started, and their children; one per line
 descendants()
 {
 	local child
@@ -102,13 +102,13 @@ descendants()
 	done
 }
 
-# The holders, in place of the holder, which only waits for them
+# The processes that hold the programs. The holder itself only waits for them.
 child_pids()
 {
 	descendants "$HOLDER_PID" | sort -n | paste -s -d , | sed 's/,/, /g'
 }
 
-# In a mount namespace with a file system of its own, both of which go with the holder
+# Hold programs in a mount namespace with its own BPF file system. Both go away with the holder.
 hold_with_bpffs()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -119,7 +119,7 @@ hold_with_bpffs()
 	RUN=(nsenter --mount --target "$HOLDER_PID")
 }
 
-# The same with CGROUP, a cgroup that goes with it
+# The same with CGROUP, a cgroup that goes away with the holder
 hold_in_cgroup()
 {
 	local mount
@@ -136,7 +136,7 @@ hold_in_cgroup()
 	hold_with_bpffs "${@:2}"
 }
 
-# make_process PID ID CGROUPS [LINK]: in a /proc of our own
+# make_process PID ID CGROUPS [LINK]: add a process to the generated /proc
 make_process()
 {
 	local dir=$PROC/$1
@@ -150,7 +150,7 @@ make_process()
 	ln -sfn "$CAT" "$dir/exe"
 }
 
-# More programs that are nobody's are no matter.
+# The machine may have more programs that no process holds.
 test_ids_names_and_holders()
 {
 	local index
@@ -186,7 +186,7 @@ test_no_btf_and_an_executable_of_the_distribution()
 	want_package "${HELD_IDS[0]}" "$CAT"
 }
 
-# dpkg takes names for patterns.
+# dpkg reads names as patterns.
 test_an_executable_whose_name_is_a_pattern()
 {
 	[[ -x /usr/bin/[ ]] || skip "no /usr/bin/["
@@ -209,7 +209,7 @@ test_light_skeleton()
 	want "${HELD_IDS[1]}" exe "$skeleton"
 }
 
-# Go writes no GNU build ID, unless it is told to or new.
+# Only new versions of Go write a GNU build ID without an option.
 test_go()
 {
 	local objects=("$OUTPUT"/loaded_*.bpf.o)
@@ -222,7 +222,7 @@ test_go()
 	want "${HELD_IDS[0]}" build_id "$(build_id "$OUTPUT/cilium")"
 }
 
-# Ids of programs that the process has
+# The ids of the programs that the process holds
 ids_in_fdinfo()
 {
 	sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -u
@@ -248,7 +248,7 @@ test_bpftrace()
 	want_package "${HELD_IDS[0]}" "$(readlink -f "$(type -P bpftrace)")"
 }
 
-# The loader and a process that has got its descriptors
+# The loader, and a process that inherited its descriptors
 test_several_holders_are_listed()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -287,7 +287,7 @@ test_pinned_and_held_by_nobody()
 	want "${HELD_IDS[0]}" exe ""
 }
 
-# The name is not that of a friend.
+# The cgroup has a hostile name.
 test_attached_to_a_cgroup_and_held_by_nobody()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -304,7 +304,7 @@ test_attached_to_a_cgroup_and_held_by_nobody()
 	want "${HELD_IDS[0]}" pinned ""
 }
 
-# Neither has a descriptor of the program.
+# Neither process has a descriptor of the program.
 test_a_link_that_is_held_and_one_that_is_pinned()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -320,7 +320,7 @@ test_a_link_that_is_held_and_one_that_is_pinned()
 	want "${HELD_IDS[0]}" pinned "$BPFFS/link"
 }
 
-# In the namespace its own directory has taken the place of the package's.
+# In the namespace, another directory is mounted over the package's.
 hold_another_cat()
 {
 	cp "$CAT" "$BIN/${CAT##*/}"
@@ -350,7 +350,7 @@ test_a_replaced_executable()
 	want "${HELD_IDS[0]}" build_id "$(build_id "$CAT")"
 }
 
-# All lines are cgroups, as /proc/PID/cgroup has them, unit and container.
+# A line is a cgroup as in /proc/PID/cgroup, the unit, and the container.
 test_units_and_containers()
 {
 	local cases index cgroups unit container
@@ -393,7 +393,7 @@ test_units_and_containers()
 	done
 }
 
-# Programs that log how they are called, in place of both
+# Replace both package managers with programs that log their arguments.
 log_package_managers()
 {
 	printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>"%s"\nexec "%s" "$@"\n' "$TMP/dpkg-query" \
@@ -432,7 +432,7 @@ test_rpm_is_asked_for_what_dpkg_does_not_know()
 	[[ $(cat "$TMP/rpm") = "-qf --qf %{NAME} %{VERSION}-%{RELEASE}"$'\n'" $OUTPUT/hold" ]] || fail "rpm $(cat "$TMP/rpm")"
 }
 
-# check_hostile NAME ESCAPED
+# check_hostile NAME ESCAPED: a file with this name is printed as ESCAPED
 check_hostile()
 (
 	trap release EXIT
@@ -458,7 +458,8 @@ test_hostile_names()
 	check_hostile 'quo"te\n' 'quo"te\n'
 }
 
-# Untrue ELF headers and notes: it goes on. In containers, so that no package manager is asked.
+# bpf-owners goes on after wrong ELF headers and notes. The processes are in containers, so that
+# bpf-owners asks no package manager.
 test_broken_executables()
 {
 	hold_command "$INHERIT" -n 300 cat
@@ -500,7 +501,7 @@ test_nothing_known_is_a_dash()
 	grep -q -x -E "${HELD_IDS[0]} +inherited +- +- +-" "$TMP/table" || fail "$(cat "$TMP/table")"
 }
 
-# And no value is lost by that.
+# Truncation loses no value.
 test_the_table_has_80_columns()
 {
 	local directory=$TMP/$ID_64/$ID_64 line
@@ -564,7 +565,7 @@ test_without_privilege_own_processes_are_seen()
 	grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "does not name CAP_SYS_ADMIN"
 }
 
-# Of processes with more capabilities
+# The programs belong to processes with more capabilities.
 test_without_cap_sys_ptrace_programs_are_seen()
 {
 	copy_for_nobody
@@ -612,7 +613,7 @@ test_programs_and_processes_that_go_away()
 	wait "$churner" || :
 }
 
-# count_calls N: with N programs and N processes, in a PID namespace that has no others
+# count_calls N: the system calls with N programs and N processes, in a PID namespace of their own
 count_calls()
 (
 	trap release EXIT
@@ -623,7 +624,7 @@ count_calls()
 	awk '$NF == "total" { print $(NF - 1) ~ /^[0-9]+$/ && NF == 6 ? $4 : $(NF - 1) }' "$TMP/strace"
 )
 
-# Three counts, so that those which don't depend on N are of no account.
+# The differences of three counts do not contain calls that do not depend on N.
 test_system_calls_are_linear()
 {
 	local one two three n=40

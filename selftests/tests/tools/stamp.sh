@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# bpf-stamp: metadata for programs that are loaded. What it says is what bpftool and perf
-# show then; the program stays as it was, and no perf dies.
+# bpf-stamp adds metadata to programs that are already loaded. bpftool and perf then show the values.
+# The program stays the same, and no perf crashes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -18,7 +18,7 @@ bpf_stamp()
 	"$PBM_BPF_STAMP" "$@"
 }
 
-# stamps "INDEX..." ARGUMENT...: it stamps these held programs, in any order
+# stamps "INDEX..." ARGUMENT...: bpf-stamp stamps these held programs, in any order
 stamps()
 {
 	local i
@@ -32,7 +32,7 @@ stamps()
 	same "what bpf-stamp $* prints" "$TMP/want" "$TMP/got"
 }
 
-# refuses STATUS TEXT ARGUMENT...: it stamps nothing, and says so
+# refuses STATUS TEXT ARGUMENT...: bpf-stamp stamps nothing, and prints TEXT
 refuses()
 {
 	local wanted=$1 text=$2 status=0
@@ -50,14 +50,14 @@ show_program()
 	"$BPFTOOL" -j prog show id "${HELD_IDS[$1]}"
 }
 
-# The ids of its maps, with "," between them
+# maps_of INDEX: the ids of the program's maps, separated by ","
 maps_of()
 {
 	show_program "$1" | python3 -c 'import json, sys
 print(*json.load(sys.stdin).get("map_ids", []), sep=",")'
 }
 
-# bpftool_shows INDEX [KEY VALUE]...
+# bpftool_shows INDEX [KEY VALUE]...: bpftool shows these keys, and no others
 bpftool_shows()
 {
 	show_program "$1" | python3 -c 'import json, sys
@@ -119,7 +119,7 @@ test_records_have_the_names_of_functions()
 	wants_records_of_functions
 }
 
-# Of the functions of busy, and each of them a function that the kernel has announced
+# The records are those of the functions of busy. The kernel has sent a KSYMBOL of each.
 wants_records_of_functions()
 {
 	local function
@@ -136,7 +136,7 @@ wants_records_of_functions()
 	[[ ! -s $TMP/strange ]] || fail "records that are named as no function: $(cat "$TMP/strange")"
 }
 
-# bpftool dumps that only if it is built with a disassembler.
+# bpftool can dump the machine code only if it is built with a disassembler.
 dump_jited()
 {
 	python3 -S - "$1" <<-'END'
@@ -233,7 +233,7 @@ test_perf_top_shows_it()
 	stop_top
 }
 
-# Whether it shows the stamp then is left to it.
+# perf top may or may not show the stamp.
 test_perf_top_survives_it()
 {
 	hold_busy
@@ -246,7 +246,7 @@ test_perf_top_survives_it()
 	stop_top
 }
 
-# perf.data has them as they are; bpftool shows strings of ASCII only.
+# perf.data has the exact values. bpftool shows only ASCII strings.
 test_values_of_any_text()
 {
 	hold_busy
@@ -258,7 +258,7 @@ test_values_of_any_text()
 	same "values" "$TMP/want" "$TMP/got"
 }
 
-# It has a .rodata map of its own, and bpftool looks no further.
+# The program has a .rodata map of its own. bpftool stops at the first one.
 test_program_with_other_constants()
 {
 	hold -o none
@@ -286,7 +286,7 @@ test_program_with_metadata_is_left_alone()
 	is_left_alone
 }
 
-# In a map that bpftool does not show
+# bpftool does not show the second map.
 test_program_with_metadata_in_its_second_map_is_left_alone()
 {
 	hold_handmade maps
@@ -301,7 +301,7 @@ test_second_stamp_is_refused()
 	bpftool_shows_stamp 0
 }
 
-# They would make perf without the series die.
+# Stamps of such programs would crash unpatched perf.
 test_program_without_btf_is_refused()
 {
 	hold_handmade bare
@@ -320,7 +320,7 @@ test_program_without_btf_is_refused()
 test_program_whose_btf_lacks_its_functions_is_refused()
 {
 	hold_handmade plain
-	# What the kernel keeps
+	# The kernel keeps 15 characters.
 	HELD_NAMES[2]=${HELD_NAMES[2]:0:15}
 	refuses 1 "program ${HELD_IDS[2]} (${HELD_NAMES[2]}) is not stamped: its BTF lacks its functions" id "${HELD_IDS[2]}" "${STAMP[@]}"
 	stamps 2 --even-without-btf id "${HELD_IDS[2]}" "${STAMP[@]}"
@@ -363,11 +363,11 @@ test_select_by_pid()
 	refuses 1 "program ${HELD_IDS[2]} (simple) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
 	bpftool_shows_stamp 0
 	bpftool_shows_stamp 1
-	# This shell holds none.
+	# This shell holds no program.
 	refuses 2 "pid $BASHPID: no BPF program" pid "$BASHPID" "${STAMP[@]}"
 }
 
-# Pins go with the mount. What is pinned there is no program, too.
+# The pins go away with the mount. One of them is not a program.
 test_select_by_pin()
 {
 	hold_busy
@@ -382,8 +382,8 @@ test_select_by_pin()
 	grep -q 'pinned /sys/fs/bpf/map: no BPF program' "$TMP/err" || fail "it says: $(cat "$TMP/err")"
 }
 
-# attach holds a program that it has loaded, and by its link once more; when it has loaded
-# another object, by its link only.
+# attach holds the program itself and its link. After it has loaded another object, it holds only
+# the link.
 test_select_by_link()
 {
 	local id name
@@ -409,7 +409,7 @@ waits_for_lock()
 	grep -q -E -e "^[0-9]+: +-> FLOCK .* $1 " /proc/locks
 }
 
-# Both wait for a third one, and one comes too late.
+# Both wait for a third bpf-stamp. The slower one finds the program stamped.
 test_two_at_once()
 {
 	local lock pids=() pid statuses=()
@@ -435,7 +435,7 @@ test_two_at_once()
 	bpftool_shows_stamp 0
 }
 
-# Whoever can open the file can keep it locked. This /run is a new one, as at boot.
+# A process that can open the lock file can keep the lock. The test mounts an empty /run, as at boot.
 test_nobody_else_can_open_the_lock()
 {
 	hold_busy
@@ -446,7 +446,7 @@ test_nobody_else_can_open_the_lock()
 	same "owner and mode of the lock" "$TMP/want" "$TMP/got"
 }
 
-# survives PERF: it records, reports, prints and shows what runs, with each kind of stamp.
+# survives PERF: record, report, script and top of PERF work with each kind of stamp.
 survives()
 {
 	local PBM_PERF=$1 command
@@ -470,7 +470,7 @@ test_perf_without_the_series_survives_it()
 	survives "$PBM_UNPATCHED_PERF"
 }
 
-# It writes records itself, and takes the names from the BTF of the map.
+# Upstream's perf writes records with names from the BTF of the map.
 test_newer_perf_without_the_series_survives_it()
 {
 	peer_perf
@@ -486,7 +486,7 @@ test_unknown_programs()
 	refuses 2 "tag 0123: no BPF program" tag 0123 a=b
 	refuses 2 "pinned $TMP/none: No such file or directory" pinned "$TMP/none" a=b
 	refuses 2 "/proc/4294967295: No such file or directory" pid 4294967295 a=b
-	# As 32 bits, it is 1.
+	# The low 32 bits are 1.
 	refuses 2 "id 4294967297: not a number" id 4294967297 a=b
 	refuses 2 "id 1x: not a number" id 1x a=b
 	refuses 2 "id +1: not a number" id +1 a=b
@@ -511,7 +511,7 @@ test_bad_keys()
 	[[ -z $(maps_of 0) ]] || fail "it is stamped"
 }
 
-# Whatever it takes, perf can record.
+# perf can record everything that bpf-stamp accepts.
 test_limits()
 {
 	local key
@@ -529,7 +529,7 @@ test_limits()
 	(($(grep -c "^${HELD_IDS[1]}"$'\t' "$TMP/block") == 200)) || fail "not 200 keys"
 }
 
-# As root without that capability, so that it can be run from anywhere
+# root without the capability can run bpf-stamp from any directory.
 test_without_privilege()
 {
 	local stamp=${PBM_BPF_STAMP:-}
