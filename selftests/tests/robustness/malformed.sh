@@ -6,15 +6,15 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it reads files that are made up"
+NATIVE_ONLY="it reads generated files"
 BESIDE=yes
 
 TABLE=$SELFTESTS/lib/malformed.cases
 SAMPLES=4
-# perf before v6.13 appends that host and guest are counted.
+# perf before v6.13 appends "HG": it counts host and guest.
 EVENT='cpu-clock\(:HG\)\?'
 
-# write_case CASE FILE OPTION...
+# write_case CASE FILE OPTION...: write this case, and its offset to $TMP/offset
 write_case()
 {
 	CASE=$1
@@ -28,19 +28,19 @@ list_cases()
 	sed -n 's/^\([a-z0-9-]*\) | [^|]* | \(.*\)$/\1|\2/p' "$TABLE"
 }
 
-# What perf prints of a block that it ignores for this reason
+# ignored_message REASON: perf's warning about a block that it ignores
 ignored_message()
 {
 	echo "WARNING: ignored the metadata of BPF programs in the header: $1"
 }
 
-# perf that ends, without an error; its output is $TMP/out
+# run ARGUMENT...: perf must end without an error. Its output is in $TMP/out.
 run()
 {
 	run_to 0 "$@"
 }
 
-# run_to STATUS ARGUMENT...: with a status that matches it
+# run_to STATUS ARGUMENT...: perf must end with a status that matches the pattern
 run_to()
 {
 	local want=$1 status=0
@@ -54,7 +54,7 @@ run_to()
 	cat "$TMP/out" >>"$TMP/text"
 }
 
-# All that was printed about a case
+# Check all output about a case: it is UTF-8 without control characters.
 check_text()
 {
 	if ! iconv -f UTF-8 -t UTF-8 "$TMP/text" >/dev/null; then
@@ -122,7 +122,8 @@ convert_everywhere()
 	END
 }
 
-# $1 is what file $2 has; after -v, what only "perf $3... -v" prints
+# check_message MESSAGE FILE ARGUMENT...: FILE has the message. If MESSAGE begins with -v, only
+# "perf ARGUMENT... -v" prints it.
 check_message()
 {
 	local message=${1#-v }
@@ -138,10 +139,10 @@ check_message()
 		fail "$CASE: doesn't print '$message': $(head -c 2000 "$TMP/out")"
 }
 
-# Cases that a later perf may refuse, with the whole file, or take for its own
+# A later perf may refuse the files of these cases, or use the number for a feature of its own.
 LATER='record-unaligned|text-(length-huge|overlaps-section)|info-(in-the-data|count-huge|length|data-length)|feature-32|type-next'
 
-# The cases that match $1; $2, if any, checks the message of each.
+# check_cases ERE COMMAND: read the cases that match. COMMAND checks the message of each.
 check_cases()
 {
 	local message
@@ -178,7 +179,7 @@ check_refusal()
 	local warning
 
 	warning="^$(cat "$TMP/offset") \[0x[0-9a-f]*\]: skipped a malformed PERF_RECORD_BPF_METADATA: $1\$"
-	# The words of a base that has the record, and checks it, are its own.
+	# Upstream's perf with this record has a message of its own.
 	warning+="\|^WARNING: at offset $(cat "$TMP/offset"): .*BPF_METADATA.*, skipping\$"
 	[[ $(grep -c -e "$warning" "$TMP/script") = 1 ]] || fail "$CASE: no $warning: $(cat "$TMP/script")"
 	if grep -a -e 'gamma' -e 'worse' "$TMP/script"; then
@@ -194,7 +195,7 @@ check_ignored()
 	if grep -q -e '^# bpf_metadata' "$TMP/header"; then
 		fail "$CASE: prints metadata of the refused block"
 	fi
-	# The records are as good as before: convert_everywhere() has made a block of them.
+	# The records are still valid: convert_everywhere() has made a block of them.
 	run report --header-only -i "$TMP/injected"
 	grep -q -x -F -e '# bpf_metadata 7 alpha: answer=42, version="1.2.3"' "$TMP/out" ||
 		fail "$CASE: no block is made of the records: $(cat "$TMP/out")"
@@ -237,7 +238,7 @@ test_odd_records_are_shown()
 	check_cases "$ODD" check_printed
 }
 
-# A variable that is named bpf_metadata_ is no reason to lose the others.
+# A variable named just bpf_metadata_ must not hide the others.
 test_only_the_entry_with_an_empty_key_is_skipped()
 {
 	generate "a record with an empty key" <<-'END'
@@ -272,7 +273,7 @@ test_unknown_features_are_left_out()
 	check_cases feature- check_left_out
 }
 
-# perf before v6.15 refuses these files; where a patch changes that, the warning is its own.
+# perf before v6.15 refuses these files. The patch that changes this has a warning of its own.
 check_skipped()
 {
 	grep -q -x "Skipped events of type ${1//[!0-9]/}, which need a newer perf." "$TMP/script" || check_printed "$1"
@@ -288,7 +289,7 @@ test_programs_in_each_others_place_are_shown()
 	check_cases ksymbol- check_printed
 }
 
-# The menu of a row asks whether its map is that of the kernel.
+# To show the menu of a row, perf checks whether its map is that of the kernel.
 test_programs_in_each_others_place_are_browsed()
 {
 	local symbol=bpf_prog_0123456789abcdef_gamma
@@ -302,7 +303,7 @@ test_programs_in_each_others_place_are_browsed()
 	await "the menu of $symbol" terminal_shows "^Zoom into $symbol DSO"
 }
 
-# generate CASE [OPTION...]: $TMP/file, with the change that standard input makes to "file"
+# generate CASE [OPTION...]: write $TMP/file. Standard input is Python code that changes "file".
 generate()
 {
 	CASE=$1
@@ -315,8 +316,8 @@ generate()
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file" "${@:2}"
 }
 
-# "Aa" and "BB" have one hash if each character is multiplied by 31, and so has all
-# that is made of them.
+# "Aa" and "BB" have the same hash in a hash function that multiplies by 31. So do all texts of the
+# same length that consist of them.
 test_many_keys_with_the_same_hash_are_read()
 {
 	generate "keys with the same hash" <<-'END'
@@ -349,7 +350,7 @@ other_order()
 	echo --big
 }
 
-# Features that only a later perf knows
+# Only a later perf knows these features.
 test_later_features_stay_in_a_pipe()
 {
 	generate "features 39 and 41" --pipe <<-'END'
@@ -362,8 +363,8 @@ test_later_features_stay_in_a_pipe()
 	grep -a -q 'forty-one' "$TMP/stdout" || fail "$CASE: perf inject leaves out feature 41"
 }
 
-# An event that is shorter than its fields is an error: nothing tells what it was. So is
-# one whose size is no multiple of 8: what is after it must not be swapped with it.
+# An event that is shorter than its fields is an error, because its meaning is lost. An event whose
+# size is not a multiple of 8 is an error, too: perf must not swap the bytes after it.
 test_short_events_of_the_other_byte_order_are_errors()
 {
 	local order size type status
@@ -384,7 +385,7 @@ test_short_events_of_the_other_byte_order_are_errors()
 	done
 }
 
-# The cases of $TMP/cases, as from a pipe, and by machines of the other byte order
+# Read the cases of $TMP/cases from a pipe, and in the other byte order.
 read_as_others()
 {
 	local order
@@ -432,7 +433,7 @@ test_unknown_types_are_skipped_in_a_directory()
 	done
 }
 
-# FILE, cut at byte $2: as check_script, for a thousand calls
+# check_cut FILE BYTE [MESSAGE]: truncate a copy of FILE, and check it like check_script, but faster
 check_cut()
 {
 	local out
@@ -445,7 +446,7 @@ check_cut()
 	[[ $out = *$3* ]] || fail "cut at $2: doesn't print '$3': $out"
 }
 
-# Without the last record, what is there is read, to the byte.
+# perf reads everything before the last record.
 test_a_file_cut_at_each_byte_of_a_record_is_read()
 {
 	local begin end at
@@ -466,14 +467,14 @@ test_a_file_cut_at_each_byte_of_the_block_is_read()
 	read -r _ _ begin end <<<"$(perfgen marks "$TMP/file")"
 	for ((at = end - 1; at >= begin; at--)); do
 		message=
-		# Behind the magic, each text is whole with its program after 76 bytes.
+		# After the magic, a text and its program take 76 bytes.
 		((at <= begin + 8 || (at - begin - 8) % 76 == 0)) || message=': it is broken or too large'
 		check_cut "$TMP/file" "$at" "$message"
 	done
 	check_script "$TMP/file"
 }
 
-# What can be read is written, and that it isn't all is in the status.
+# perf inject writes everything that it can read. Its status says that this is not all.
 check_injected()
 {
 	run_to 1 inject -i "$1" -o "$TMP/injected"
@@ -498,7 +499,7 @@ test_a_file_cut_within_the_table_of_features_is_read()
 	check_injected "$TMP/file" 2
 }
 
-# Only the last feature ends too early.
+# Only the last feature is truncated.
 test_a_file_cut_within_its_features_is_read()
 {
 	write_case good "$TMP/file"
@@ -506,14 +507,14 @@ test_a_file_cut_within_its_features_is_read()
 	check_script "$TMP/file"
 	run report --header-only -i "$TMP/file"
 	grep -q -x -e '# hostname : host' "$TMP/out" || fail "$CASE: no header: $(cat "$TMP/out")"
-	# Where perf refused such a file, it says that features are missing.
+	# A perf that once refused such files now says that features are missing.
 	run_to '[01]' inject -i "$TMP/file" -o "$TMP/injected"
 	check_script "$TMP/injected"
 	run report --header-only -i "$TMP/injected"
 	grep -q -x -e '# hostname : host' "$TMP/out" || fail "$CASE: not kept: $(cat "$TMP/out")"
 }
 
-# The events before the last are on other pages than it.
+# The last event is on another page than the events before it.
 test_a_large_file_cut_within_its_last_record_is_read()
 {
 	local _ end
@@ -524,7 +525,7 @@ test_a_large_file_cut_within_its_last_record_is_read()
 	check_script "$TMP/file" 1
 }
 
-# By more than a page: nothing is mapped there.
+# More than a page is missing, so nothing is mapped there.
 test_a_file_without_most_of_its_data_is_read()
 {
 	SAMPLES=2
@@ -537,7 +538,7 @@ test_a_file_without_most_of_its_data_is_read()
 	check_injected "$TMP/file" 0
 }
 
-# The event is whole, the data that should follow it is not.
+# The event is whole, but the data after it is truncated.
 test_aux_area_data_that_is_cut_off_ends_the_data()
 {
 	SAMPLES=2
@@ -549,7 +550,7 @@ test_aux_area_data_that_is_cut_off_ends_the_data()
 	grep -q -e 'the data ends within an event, the last' "$TMP/out"
 }
 
-# Within its last event, which is the block
+# The pipe ends within its last event, the block.
 test_a_pipe_that_is_cut_off_is_read()
 {
 	write_case good "$TMP/file" --pipe
@@ -559,7 +560,7 @@ test_a_pipe_that_is_cut_off_is_read()
 	run inject -i "$TMP/file" -o "$TMP/injected"
 	check_script "$TMP/injected" 2
 
-	# Within the header of that event
+	# The pipe ends within the header of that event.
 	generate "a pipe cut within a header" --pipe <<-'END'
 		end = file.bytes()[:6 - len(file.block_events())]
 		file.bytes = lambda: end
@@ -569,15 +570,14 @@ test_a_pipe_that_is_cut_off_is_read()
 	check_script "$TMP/injected" 2
 }
 
-# The lines about programs in the header of the pipe $TMP/file: $TMP/got
+# Write the lines about programs in the header of the pipe $TMP/file to $TMP/got.
 header_of_pipe()
 {
 	run report --header --stdio -i "$TMP/file"
 	grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/got" || :
 }
 
-# A pipe has no section that could be too short: a block whose length is too large is unfinished
-# there.
+# A pipe has no sections. If the length of a block is too large, the block is incomplete.
 test_malformed_blocks_of_a_pipe_are_ignored()
 {
 	local message want
@@ -593,8 +593,8 @@ test_malformed_blocks_of_a_pipe_are_ignored()
 	done <"$TMP/cases"
 }
 
-# generate_pieces [SIZE] [OPTION...]: a block of 3 pieces and a bit, or of about SIZE bytes, which the
-# change in standard input can use.
+# generate_pieces [SIZE] [OPTION...]: generate a file with a block of about SIZE bytes, or of a little
+# more than 3 pieces
 generate_pieces()
 {
 	generate "a block of ${1:-some} bytes ${*:2}" "${@:2}" <<-END
@@ -608,8 +608,8 @@ generate_pieces()
 	END
 }
 
-# Some of the blocks end where an event ends, and the others need 0 to 7 bytes of padding. There
-# are also a hundred small events.
+# Some blocks end where an event ends. Others need 0 to 7 bytes of padding. One has a hundred small
+# events.
 test_a_block_in_pieces_is_that_of_a_file()
 {
 	local size option piece=$((0xfff8 - 20))
@@ -631,7 +631,7 @@ test_a_block_in_pieces_is_that_of_a_file()
 	done
 }
 
-# What perf inject writes to a pipe, too
+# perf inject writes the same to a pipe.
 test_a_block_of_large_things_is_whole_in_a_pipe()
 {
 	generate "a large value, and many programs" <<-'END'
@@ -657,7 +657,7 @@ test_the_block_of_a_pipe_is_printed_once()
 	same "programs in the header" "$TMP/want" "$TMP/printed"
 }
 
-# The pieces are events of the feature that has them.
+# The pieces are events of the feature BPF_PROG_INFO.
 test_program_infos_of_a_pipe_are_printed_once()
 {
 	generate_pieces 200000 --pipe <<-'END'
@@ -670,7 +670,7 @@ test_program_infos_of_a_pipe_are_printed_once()
 	same "programs in the header" "$TMP/want" "$TMP/printed"
 }
 
-# It may as well be an error.
+# An error would also be right.
 test_a_second_sequence_of_texts_is_ignored()
 {
 	write_case text-second "$TMP/file" --pipe
@@ -684,7 +684,7 @@ test_a_second_sequence_of_texts_is_ignored()
 	fi
 }
 
-# What is left if a pipe's block is ignored: the records, if any
+# If perf ignores the block of a pipe, only the records are left, if there are any.
 check_unused()
 {
 	local records=$1 row='100.00%  (unknown)'
@@ -696,7 +696,7 @@ check_unused()
 	grep -q -e "$row" "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
 }
 
-# perf inject writes no block that is better.
+# perf inject does not repair the block.
 test_malformed_events_of_a_pipe_are_ignored()
 {
 	local message records
@@ -723,11 +723,11 @@ test_malformed_events_of_a_pipe_are_ignored()
 	done <"$TMP/cases"
 }
 
-# Largest resident size of perf report in KiB, and its CPU time in ms
+# The maximum resident size of perf report in KiB, and its CPU time in ms
 cost_of_header()
 {
 	run report --header --stdio -s bpf_metadata -i "$1"
-	# AddressSanitizer keeps memory that is freed, 256 MiB of it.
+	# By default, AddressSanitizer keeps 256 MiB of freed memory.
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:quarantine_size_mb=1 python3 - "$PBM_PERF" report --header --stdio -s bpf_metadata -i "$1" <<-'END'
 		import resource, subprocess, sys
 		subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -737,7 +737,7 @@ cost_of_header()
 	END
 }
 
-# check_cost FILE [KIB]: against $MEMORY and $TIME of a good one, so much more memory is right
+# check_cost FILE [KIB]: compare the cost with $MEMORY and $TIME of a good file; KIB more are allowed
 check_cost()
 {
 	local memory time
@@ -745,7 +745,7 @@ check_cost()
 	read -r memory time <<<"$(cost_of_header "$1")"
 	echo "$CASE: $memory KiB, $time ms; a good file: $MEMORY KiB, $TIME ms"
 	((memory < MEMORY + ${2:-65536})) || fail "$CASE: $memory KiB of memory"
-	# AddressSanitizer slows down allocations most.
+	# AddressSanitizer makes allocations slow.
 	((time < (3 * TIME + 2000 * SCALE) * (1 + 2 * ${PBM_SANITIZED:-0}))) || fail "$CASE: $time ms"
 }
 
@@ -774,7 +774,8 @@ test_what_a_block_claims_costs_nothing()
 	done
 }
 
-# Each takes a few bytes in the file, and many times more in memory. MiB, number, change
+# Each element takes a few bytes in the file, and many times more in memory. The list has the MiB,
+# the number of elements, and the change to the file.
 test_many_small_things_take_little_memory()
 {
 	local most nr change
@@ -795,7 +796,7 @@ test_many_small_things_take_little_memory()
 	END
 }
 
-# generate_shared PROGRAMS SET
+# generate_shared PROGRAMS SET: so many programs share the set
 generate_shared()
 {
 	generate "$1 programs with the set $2" <<-END
@@ -804,7 +805,7 @@ generate_shared()
 	END
 }
 
-# printed_sizes: in the header of $TMP/file, and in JSON
+# printed_sizes: sets HEADER_SIZE and JSON_SIZE, the bytes that perf prints of $TMP/file
 printed_sizes()
 {
 	run report --header-only -i "$TMP/file"
@@ -814,7 +815,7 @@ printed_sizes()
 	echo "$CASE: $HEADER_SIZE bytes in the header, $JSON_SIZE in JSON"
 }
 
-# 1,024 programs that cost 64 KiB each: 128 the program, 65,408 its text.
+# 1,024 programs cost 64 KiB each: 128 bytes for the program, 65,408 for its text.
 test_a_block_may_cost_64_mib()
 {
 	local length=65403 set
@@ -829,7 +830,7 @@ test_a_block_may_cost_64_mib()
 	((HEADER_SIZE < 65536 && JSON_SIZE < 65536)) || fail "more than that is printed"
 }
 
-# 1,075 programs that cost more than 64,640 each, in records, are too much.
+# 1,075 programs in records cost more than 64,640 bytes each, which is too much for a block.
 test_a_block_that_is_written_costs_no_more()
 {
 	local number=1075
@@ -848,7 +849,7 @@ test_a_block_that_is_written_costs_no_more()
 	check_number "the small program" 1 '^# bpf_metadata 2000\( small\)\?: last=1$'
 }
 
-# On a large host
+# A large host has so many programs.
 test_ten_thousand_programs_with_a_set_are_read()
 {
 	generate_shared 10000 '[(b"key_%02d" % n, b"1" * 94) for n in range(20)]'
@@ -860,7 +861,7 @@ test_ten_thousand_programs_with_a_set_are_read()
 	(($(wc -l <"$TMP/lines") == 200000)) || fail "perf inject doesn't keep all"
 }
 
-# The file has holes, so it needs next to no space.
+# The file has holes, so it needs little space on disk.
 test_a_section_is_read_only_as_far_as_its_block_goes()
 {
 	local magic
@@ -876,13 +877,13 @@ test_a_section_is_read_only_as_far_as_its_block_goes()
 	done
 }
 
-# What perf says of an event of this type that it can't process
+# failed_at TYPE: matches perf's error about an event of this type
 failed_at()
 {
 	echo "failed to process type: $1 \|failed for event of type: [A-Z0-9_]* ($1)"
 }
 
-# broken FILE MESSAGE: what is as long as it says, but has no room for an event
+# broken FILE MESSAGE: the file has all its bytes, but too few for an event. That is an error.
 broken()
 {
 	run_to '[1-9]*' report --stdio -i "$1"
@@ -906,7 +907,7 @@ test_arrays_that_are_not_aligned_are_read()
 	grep -q '^# bpf_prog_info 7: bpf_prog_0011223344556677_alpha addr 0xffffffffc0001000' "$TMP/out"
 }
 
-# A context switch is nothing but sample ids, and those of its event can be fewer.
+# A context switch has only sample ids. Its event may have fewer of them than other events.
 test_sample_ids_are_those_of_the_event()
 {
 	generate "fewer sample ids" <<-'END'
@@ -921,7 +922,7 @@ test_sample_ids_are_those_of_the_event()
 	broken "$TMP/file" "$(failed_at 14)"
 }
 
-# A user map of a library, then samples there, between which its DSO becomes one of the kernel
+# A user's library has samples. Between them, an event makes its DSO one of the kernel.
 test_a_library_that_becomes_the_kernel_has_no_symbols()
 {
 	local misc
@@ -955,7 +956,7 @@ test_a_kernel_that_ends_beyond_the_address_space_is_ignored()
 	run report --stdio -i "$TMP/file"
 }
 
-# The branches are the call stack, says the event.
+# The attribute says that the branches are the call stack.
 test_samples_without_the_branches_of_their_event_are_read()
 {
 	generate "no branches" <<-'END'
@@ -973,7 +974,7 @@ test_an_event_with_more_threads_than_it_has_room_for_is_an_error()
 	generate "too many threads" <<-'END'
 		file.odd = file.record(73, file.u64(1 << 24, 1) + bytes(16))
 	END
-	# Not that of a signal
+	# Not the status of a signal
 	run_to '2??' script -i "$TMP/file"
 }
 
@@ -983,7 +984,7 @@ test_a_pipe_that_ends_within_aux_area_data_ends()
 		whole, aux = file.bytes(), file.record(perfgen.AUXTRACE, file.u64(4096, 0, 0) + file.u32(0, 0, 0, 0))
 		file.bytes = lambda: whole + aux + bytes(64)
 	END
-	# Not that of timeout
+	# Not the status of timeout
 	run_to '2??' inject -i "$TMP/file" -o "$TMP/injected"
 }
 
@@ -996,7 +997,7 @@ test_errors_of_unknown_types_are_shown()
 	check_script "$TMP/file"
 }
 
-# It has no options for a decoder.
+# perf data convert has no options for a decoder.
 test_json_has_no_aux_area_data()
 {
 	generate "Intel PT" <<-'END'
@@ -1018,19 +1019,19 @@ test_names_of_build_ids_have_any_length()
 	check_script "$TMP/file"
 }
 
-# malloc() fills what it gives.
+# malloc() fills new memory with other bytes.
 test_a_string_without_nul_ends_where_it_says()
 {
 	generate "a string without NUL" <<-'END'
 		file.features[perfgen.HOSTNAME] = file.u32(2000) + 2000 * b"A"
 	END
 	MALLOC_PERTURB_=90 run report --header-only -i "$TMP/file"
-	# Later perfs have a NUL in the place of its last character.
+	# Later perfs replace the last character with a NUL.
 	grep -a -q -x -E '# hostname : A{1999,2000}' "$TMP/out" ||
 		fail "$CASE: $(grep -a '^# hostname' "$TMP/out" | cut -b 2000-)"
 }
 
-# With BTF, but the file doesn't have the array that says which type a function is.
+# The file has BTF, but not the array with the types of the functions.
 test_functions_without_types_have_no_names()
 {
 	generate "no func_info" <<-'END'
@@ -1045,14 +1046,14 @@ test_functions_without_types_have_no_names()
 	grep -q '^# bpf_prog_info 9: bpf_prog_8899aabbccddeeff' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
 }
 
-# There is an element of the topology for each.
+# The topology has an element for each CPU.
 test_the_number_of_cpus_changes_after_their_topology()
 {
 	generate "more CPUs after the topology" --pipe <<-'END'
 		file.events = [(1, perfgen.CPU)]
 		file.features[7] = file.u32(1, 1)
 		file.features[13] = file.u32(0, 0, 5, 0)
-		# Domains of the scheduler, which later perfs know
+		# Domains of the scheduler, a feature of later perfs
 		file.features[32], file.last_feature = file.u32(17, 1, 0, 0), 35
 		file.more_features = file.record(perfgen.HEADER_FEATURE, file.u64(7) + file.u32(1000000, 1000000))
 		sample = file.u64(perfgen.ALPHA[3]) + file.u32(0, 0) + file.u64(1100) + file.u32(999999, 0) + file.u64(1)
@@ -1094,7 +1095,7 @@ test_perf_inject_aslr_leaves_no_address_of_a_program()
 	done
 }
 
-# A copy of kallsyms that is sorted by address, where modules are below the kernel
+# The copy of kallsyms is sorted by address, and modules are below the kernel.
 test_a_copy_of_kallsyms_can_begin_with_modules()
 {
 	generate "a kernel with its symbols" <<-'END'
@@ -1115,7 +1116,7 @@ test_a_copy_of_kallsyms_can_begin_with_modules()
 	check_number "samples with a symbol of the kernel" 1 ' of_kernel+0x10 '
 }
 
-# The number of the mark is that of a feature which the older perf didn't have.
+# The older perf's end mark has the number of a feature that it did not have.
 test_a_stream_of_an_older_perf_is_read()
 {
 	local mark
@@ -1130,7 +1131,7 @@ test_a_stream_of_an_older_perf_is_read()
 	done
 }
 
-# PERF_RECORD_READ is as long as its event's read_format says.
+# The read_format of its event decides the length of PERF_RECORD_READ.
 test_a_short_read_of_the_other_byte_order_is_read()
 {
 	generate "a read of one value" --big <<-'END'
@@ -1141,7 +1142,7 @@ test_a_short_read_of_the_other_byte_order_is_read()
 	grep -q " PERF_RECORD_READ: 1 2 $EVENT 3\$" "$TMP/out" || fail "$CASE: not swapped: $(grep READ "$TMP/out")"
 }
 
-# AUX area data is looked for in the whole file before the events are read.
+# perf searches the whole file for AUX area data before it reads the events.
 with_aux_area_data()
 {
 	generate "$1" "${@:3}" <<-END
@@ -1157,7 +1158,7 @@ test_aux_area_data_are_looked_for_as_far_as_the_file_goes()
 	local order cut
 
 	for order in '' --big; do
-		# Within the AUX area data, and within the event after it
+		# The end is within the AUX area data, or within the event after it.
 		for cut in 68 116 132; do
 			with_aux_area_data "cut at $cut" \
 				"whole = file.bytes(); file.bytes = lambda: whole[:file.odd_offset + $cut]" $order
@@ -1173,7 +1174,7 @@ test_aux_area_data_are_looked_for_as_far_as_the_file_goes()
 	broken "$TMP/file" "$(failed_at 70)"
 }
 
-# What perf stat record writes before its rounds is not there.
+# The file lacks the events that perf stat record writes before its rounds.
 test_a_round_of_statistics_without_counters_is_an_error()
 {
 	local command
@@ -1193,7 +1194,7 @@ test_a_round_of_statistics_without_counters_is_an_error()
 	[[ $(grep -c -E ' (task-clock|page-faults)$' "$TMP/out") = 2 ]] || fail "$CASE: $(cat "$TMP/out")"
 }
 
-# arm_spe HEADER_SIZE CPUS PARAMS WORDS: of its CPU, after the number of PARAMS
+# arm_spe HEADER_SIZE CPUS PARAMS WORDS: the data of its CPU has WORDS after the number PARAMS
 arm_spe()
 {
 	generate "Arm SPE, $*" <<-END
@@ -1218,12 +1219,12 @@ test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes()
 	done
 	arm_spe 4 2 2 7
 	[[ $(grep -c '^Magic ' "$TMP/got") = 2 ]] || fail "$CASE: not two CPUs: $(cat "$TMP/got")"
-	# There is no format for a header of 6 numbers.
+	# No format has a header of 6 numbers.
 	arm_spe 6 1 3 10
 	[[ $(sed -n '5s/ .*//p' "$TMP/got") = Magic ]] || fail "$CASE: $(cat "$TMP/got")"
 }
 
-# group_of LEADER MEMBERS: of a file with two events
+# group_of LEADER MEMBERS: a file with two events has this group
 group_of()
 {
 	generate "a group of $2, led by $1" <<-END
@@ -1251,7 +1252,7 @@ test_groups_have_the_events_that_they_say()
 	done
 }
 
-# Also for an event that was in a group of the first one
+# This includes an event that was in a group of the first description.
 test_groups_of_a_stream_are_those_of_its_last_description()
 {
 	generate "two descriptions of groups" --pipe <<-'END'
@@ -1265,7 +1266,7 @@ test_groups_of_a_stream_are_those_of_its_last_description()
 	grep -q ' 50.00%.*beta' "$TMP/out" || fail "$CASE: no report: $(cat "$TMP/out")"
 }
 
-# Enough to be in each slot of the table of ids
+# The ids are enough for every slot of the table of ids.
 test_a_stream_with_many_ids_is_grouped()
 {
 	generate "an event with 4,001 ids" --pipe <<-'END'
@@ -1292,7 +1293,7 @@ test_descriptions_of_events_have_any_size()
 	done
 }
 
-# topology BYTES: of one CPU, after the number of strings
+# topology BYTES: the topology of one CPU has these bytes after the number of strings
 topology()
 {
 	generate "a topology of CPUs" <<-END
@@ -1330,7 +1331,7 @@ test_ranges_of_cpus_end_where_they_say()
 		fail "$CASE: $(grep CPU_MAP "$TMP/out")"
 }
 
-# As wide as the longest set, but no line is too long for a reader.
+# The column is as wide as the longest set, up to a limit for the length of a line.
 test_a_column_of_sets_ends_somewhere()
 {
 	local want
@@ -1346,7 +1347,7 @@ test_a_column_of_sets_ends_somewhere()
 	END
 }
 
-# A sample between the others that claims 64 KiB, more than the file has
+# The size of one sample is 64 KiB, more than the file has.
 size_is_wrong()
 {
 	generate "a sample with a wrong size" "$@" <<-'END'
@@ -1366,7 +1367,7 @@ test_an_event_with_a_wrong_size_is_an_error()
 	broken "$TMP/file" ""
 }
 
-# As long as it was before
+# The file keeps its length.
 test_an_event_with_a_wrong_size_is_an_error_in_a_large_file()
 {
 	generate "a sample with a wrong size, after many" <<-'END'
@@ -1402,7 +1403,7 @@ test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf()
 			# shellcheck disable=SC2086 # several words
 			"$perf" $args -i "$TMP/file" >"$TMP/text" 2>&1 </dev/null || status=$?
 			drop_tips "$TMP/text"
-			# perf report of the bases ends with 0.
+			# perf report of unpatched perf ends with 0.
 			[[ $args = report* ]] || echo "status $status" >>"$TMP/text"
 			[[ $perf = "$PBM_PERF" ]] || mv "$TMP/text" "$TMP/want"
 		done
@@ -1410,7 +1411,7 @@ test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf()
 	done
 }
 
-# Nothing says how long the files of a directory were.
+# The files of a directory do not tell how long they were.
 test_a_directory_whose_data_end_within_an_event_is_an_error()
 {
 	local at
@@ -1424,7 +1425,7 @@ test_a_directory_whose_data_end_within_an_event_is_an_error()
 	done
 }
 
-# The file beside them says.
+# The header tells how long the first file was.
 test_a_directory_whose_first_file_is_cut_is_read()
 {
 	local _ end
@@ -1437,22 +1438,22 @@ test_a_directory_whose_first_file_is_cut_is_read()
 	grep -q -e ' file is truncated' "$TMP/out"
 }
 
-# Kernels add the size of a sample id for each session that listens, and leave in its
-# place what was in the ring buffer before. generate_too_long STALE EVENTS [OPTION...]:
-# so many u64 of it; EVENTS are those of perfgen.File.
+# Kernels add the size of a sample id for each session that listens. This place keeps the old bytes of
+# the ring buffer. generate_too_long STALE EVENTS [OPTION...]: STALE u64 of old bytes; EVENTS are
+# those of perfgen.File.
 generate_too_long()
 {
 	generate "$1 u64 too long, events $2" "${@:3}" <<-END
 		from perfgen import IDENTIFIER, CPU
 		file.events = [$2]
-		# Its name with the NUL is a byte more than a multiple of 8.
+		# The length of its name with the NUL is a multiple of 8 and one more.
 		perfgen.BETA = (*perfgen.BETA[:2], "gammas", *perfgen.BETA[3:])
 		file.stale = file.u64(*range(0x123456789, 0x123456789 + $1))
 		file.odd = file.text_poke(perfgen.ALPHA[3], b"\\x90" * 5, b"\\xe9\\1\\2\\3\\4")
 	END
 }
 
-# Of $TMP/file, in $TMP/out and $TMP/injected
+# Read $TMP/file; $TMP/out and $TMP/injected have the output.
 read_programs()
 {
 	run script --show-bpf-events --show-text-poke-events -i "$TMP/file"
@@ -1462,8 +1463,7 @@ read_programs()
 	run inject -i "$TMP/file" -o "$TMP/$1.injected"
 }
 
-# The same is read as if they were not too long, and perf inject writes them as they
-# should be.
+# perf reads the same as from events of the right size. perf inject writes them in the right size.
 test_events_that_the_kernel_wrote_too_long_are_read()
 {
 	local events stale option
@@ -1484,7 +1484,7 @@ test_events_that_the_kernel_wrote_too_long_are_read()
 	done
 }
 
-# Not the sample id: without it nobody can tell what these bytes are.
+# Without a sample id, perf cannot tell what these bytes are.
 test_events_without_sample_ids_keep_their_length()
 {
 	generate "no sample ids, but 16 bytes" <<-'END'
@@ -1499,7 +1499,7 @@ test_events_without_sample_ids_keep_their_length()
 	same "sizes of records" "$TMP/want" "$TMP/got"
 }
 
-# generate_mmap2 INODE MISC BITS [OPTION...]
+# generate_mmap2 INODE MISC BITS [OPTION...]: a PERF_RECORD_MMAP2 with these fields
 generate_mmap2()
 {
 	generate "MMAP2 with $1" "${@:4}" <<-END
@@ -1508,7 +1508,7 @@ generate_mmap2()
 	END
 }
 
-# mmap2_shows WHAT: in each command, and in what perf inject makes of it
+# mmap2_shows TEXT: each command shows TEXT, also in the output of perf inject
 mmap2_shows()
 {
 	local file=$TMP/file
@@ -1530,7 +1530,7 @@ mmap2_shows()
 ASKED='perfgen.BUILD_ID,'
 FLAG=perfgen.MMAP_BUILD_ID
 
-# The kernel leaves it set for who is next.
+# The kernel leaves the flag set for the next session.
 test_the_flag_of_a_build_id_that_nobody_asked_for_is_ignored()
 {
 	local option major
@@ -1552,7 +1552,7 @@ test_a_build_id_is_read()
 		mmap2_shows "<$id>"
 		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(20))' "$FLAG" "$ASKED" "$option"
 		mmap2_shows "<${id:0:16}>"
-		# perf inject --mmap2-buildid-all leaves the attributes as they were.
+		# perf inject --mmap2-buildid-all does not change the attributes.
 		generate_mmap2 'bytes([20, 0, 0, 0]) + bytes(range(20))' "$FLAG" "" "$option"
 		mmap2_shows "<$id>"
 		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(128, 148))' "$FLAG" "" "$option"
@@ -1597,8 +1597,7 @@ test_an_event_without_room_for_its_build_id_is_an_error()
 	done
 }
 
-# It is an error, or is skipped where a later perf does so. Without sample ids nothing is after
-# the name.
+# It is an error; a later perf skips it. Without sample ids, the name is the last field.
 test_a_map_whose_name_has_no_nul_is_not_read()
 {
 	local name want=1
@@ -1615,9 +1614,8 @@ test_a_map_whose_name_has_no_nul_is_not_read()
 	done
 }
 
-# perf groups at the end mark of features, which is another number in a later perf, and
-# has no data.
-# Lines on standard input: the number of the end mark, other features
+# perf makes groups when it reads the end mark of the features. The mark has another number in a later
+# perf, and no data. Each line of standard input has the number of the end mark, and other features.
 check_grouped()
 {
 	local last features
@@ -1653,8 +1651,8 @@ test_a_stream_with_the_next_feature_is_grouped()
 	check_grouped <<<'33 {32: bytes(16)}'
 }
 
-# larger_attributes SIZE LAST [OPTION...]: as of a perf that knows more attributes, and the
-# last byte of them
+# larger_attributes SIZE LAST [OPTION...]: a file of a perf with more attributes, whose last byte is
+# LAST
 larger_attributes()
 {
 	generate "attributes of $1 bytes, the last is $2" "${@:3}" <<-END
@@ -1669,7 +1667,7 @@ test_a_file_of_a_later_perf_is_read()
 	local order size form
 
 	order=$(other_order)
-	# As of v7.2, and of what may come
+	# The size in v7.2, and sizes that may come
 	for size in 144 152 1024; do
 		for form in '' --pipe "$order" "$order --pipe"; do
 			# shellcheck disable=SC2086 # several words
@@ -1704,7 +1702,7 @@ test_attributes_that_only_a_later_perf_knows_are_refused()
 	done
 }
 
-# Each perf has read such a pipe. "perf inject -o -" copies the attributes as they are.
+# Every perf reads such a pipe. "perf inject -o -" copies the attributes unchanged.
 test_attributes_in_a_pipe_that_only_a_later_perf_knows_are_ignored()
 {
 	local order command
