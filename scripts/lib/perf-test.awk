@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Read what "perf test" prints, and print NAME<TAB>RESULT<TAB>SUITE of each test: the
-# name of a subtest is "SUITE'S NAME: NAME", without what stands in parentheses at the
-# end, which a patch may have changed; the result is Ok, Skip or FAILED!, the suite a number.
+# Read the output of "perf test", and print NAME<TAB>RESULT<TAB>SUITE of each test. The name
+# of a subtest is "NAME OF THE SUITE: NAME". Text in parentheses at the end is removed, because
+# a patch may have changed it. RESULT is Ok, Skip or FAILED!. SUITE is a number.
 
 !/^ *[0-9]+(\.[0-9]+)?: / {
 	next

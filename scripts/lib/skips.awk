@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # awk -f skips.awk LIST [RESULTS]: compare the skipped tests of run-selftests.sh with
-# the list of those that are expected. A line of LIST is NAME<TAB>REASON, two regular
-# expressions that have to match the whole text; "#" begins a comment line.
+# the list of expected skips. A line of LIST is NAME<TAB>REASON: two regular expressions
+# that must match the whole text. "#" begins a comment line.
 #
-# RESULTS is printed again, with "unexpected" instead of "skip" where LIST has no line
-# for it; then "missed<TAB>NAME<TAB>REASON" for each line of LIST whose test was not
-# skipped. With -v filter=ERE, of which not all tests ran, only if such a test ran.
+# Print RESULTS, with "unexpected" instead of "skip" for a test that LIST does not have.
+# Then print "missed<TAB>NAME<TAB>REASON" for each line of LIST whose test was not
+# skipped. With -v filter=ERE not all tests ran, so only for tests that ran.
 #
 # Exit status 2: LIST cannot be read.
 
@@ -25,7 +25,7 @@ FILENAME == ARGV[1] {
 	nr++
 	name[nr] = $1
 	reason[nr] = $2
-	# awk ends with status 2 if one of them is no regular expression.
+	# awk ends with status 2 if one of them is not a regular expression.
 	tried = ("" ~ whole($1)) + ("" ~ whole($2))
 	next
 }

@@ -22,7 +22,7 @@ test_skips_are_compared_with_a_list()
 	printf 'ok\ta: one\t\nskip\ta: two\tno PMU: none\nskip\tb: two\tno disk\n' > "$TMP/t/results"
 	compare_skips "$(< "$TMP/t/results")\nmissed\tc: x\tnever\n"
 	compare_skips "$(< "$TMP/t/results")\n" -v filter=b:
-	# Another reason, another test, part of a name and of a reason
+	# Another reason, another test, a part of a name, a part of a reason
 	printf 'skip\ta: two\tno disk\nskip\tb: twofold\tno disk\nskip\tb: two\tno disk left\nskip\td\tno disk\n' \
 		> "$TMP/t/results"
 	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\nmissed\ta: .*\tno PMU: .*\nmissed\tb: two\tno disk\n" \
@@ -39,7 +39,7 @@ test_skips_are_compared_with_a_list()
 	done
 }
 
-# The table of tags names the tests that have no subject there, if there are such.
+# The table of tags may list tests that do not apply to a tag.
 test_lacks_of_a_tag()
 {
 	sed '/^tag.v6.16/a lacks	harness: literals and bpftool agree: it is so' "$SCRIPTS_DIR/pins" > "$TMP/t/pins"
@@ -72,7 +72,7 @@ test_lacking_tests_have_to_fail()
 	same "results" "$TMP/t/want" "$TMP/t/got"
 }
 
-# A program of tests that ends with status 3, and its results
+# Run a program of tests that ends with status 3, and report its results.
 call_report()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -161,15 +161,15 @@ test_all_builds_the_other_perfs()
 	PBM_PEER_PERF='' PBM_OLD_PERF='' builds 'v6.16\n' --all
 }
 
-# A checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests
-# do not build
+# Make a checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests do not
+# build.
 make_checkout()
 {
 	local checkout=$TMP/t/checkout
 
 	mkdir "$checkout" "$TMP/t/bin"
 	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
-	# It takes time to list them all.
+	# To list all tests takes long.
 	find "$checkout/selftests/tests" -name '*.sh' ! -name harness.sh -delete
 	sed -i "/^lacks/d" "$checkout/scripts/pins"
 	cat > "$checkout/scripts/apply-and-build.sh" <<-END
@@ -185,7 +185,7 @@ make_checkout()
 	chmod +x "$TMP"/t/bin/*
 }
 
-# builds WANT [OPTION...]: which perfs run-selftests.sh builds
+# builds WANT [OPTION...]: run-selftests.sh builds these perfs
 builds()
 {
 	: > "$TMP/t/builds"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * perf that fuzzes itself: libFuzzer gives bytes to the readers of
- * PERF_RECORD_BPF_METADATA and of the block in the header. scripts/fuzz.sh links
- * it with the objects of perf, and runs it.
+ * libFuzzer passes bytes to perf's readers of PERF_RECORD_BPF_METADATA and of the block in the
+ * header. scripts/fuzz.sh links this file with the objects of perf, and runs it.
  *
- * An input is a byte of flags, below, and then records, a block or BTF. The former
- * are put into a good file of four samples (perfgen.py wrote it, and PBM_FUZZ_TEMPLATES
- * is its directory): records between the second and the third, a block at the
- * end, which in a pipe is in several events: each begins with BPFMETA2. Only what comes with this series is fuzzed: each record gets the type of
- * metadata, and a size that keeps the others where they are.
+ * An input is a byte of flags (see below), then records, a block or BTF. Records and blocks are
+ * put into a good file with four samples. perfgen.py wrote it; PBM_FUZZ_TEMPLATES is its
+ * directory. Records go between the second and the third sample. A block goes to the end; in a
+ * pipe it is in several events, and each piece of the input begins with BPFMETA2. Only code of
+ * this series is fuzzed: each record gets the type of metadata, and a size that does not move
+ * the other records.
  *
- * Beside what the sanitizers find, it is a finding if a sample is lost, or if
- * something that no terminal should see is printed.
+ * Besides reports of the sanitizers, a lost sample is a finding, and so is output that no
+ * terminal should get.
  */
 #include <byteswap.h>
 #include <errno.h>
@@ -47,15 +47,15 @@
 #include "json-text.h"
 
 enum input_flags {
-	INPUT_SWAPPED	= 1,	/* of a machine of the other byte order */
-	INPUT_PIPE	= 2,	/* as perf record writes to a pipe */
+	INPUT_SWAPPED	= 1,	/* from a machine with the other byte order */
+	INPUT_PIPE	= 2,	/* the format of a pipe */
 	INPUT_CUT	= 4,	/* the file ends in the middle of the records */
 	INPUT_BLOCK	= 8,	/* a block, not records */
 	INPUT_BTF	= 16,	/* BTF and a value, see read_values(); no other flag */
 	INPUT_FLAGS	= 31,
 };
 
-/* v7.3 gives the tool to each callback, and the evsel to none. The Makefile says so. */
+/* In v7.3, callbacks get the tool, and not the evsel. The Makefile defines this. */
 #ifdef HAS_TOOL_ARG
 #define TOOL_ARG	const struct perf_tool *tool __maybe_unused,
 #define TOOL		tool,
@@ -69,7 +69,7 @@ enum input_flags {
 #define MAGIC		"BPFMETA2"
 #define MAX_FILE	(128 * 1024)
 #define NR_SAMPLES	4
-#define NR_BEFORE	2	/* of them in front of the records */
+#define NR_BEFORE	2	/* samples before the records */
 
 struct file {
 	unsigned char	bytes[MAX_FILE];
@@ -133,7 +133,7 @@ static void file__add(struct file *file, size_t at, s64 number)
 	memcpy(file->bytes + at, &value, sizeof(value));
 }
 
-/* Where perf_file_header has them. */
+/* The offsets in perf_file_header */
 #define AT_DATA_OFFSET	40
 #define AT_DATA_SIZE	48
 #define AT_FEATURES	72
@@ -236,7 +236,7 @@ static void file__set_block(struct file *file, const uint8_t *input, size_t size
 	file->size = at + size;
 }
 
-/* In front of a piece of the block, in an event: header, number of the feature, count */
+/* Before a piece of the block, an event has its header, the number of the feature, and a count. */
 #define PIECE_OFFSET	20
 #define AT_EVENT_SIZE	6
 #define MAX_PIECE	(0xfff8 - PIECE_OFFSET)
@@ -264,7 +264,7 @@ static void file__set_pieces(struct file *file, const uint8_t *input, size_t siz
 	file->size = file->block_at - PIECE_OFFSET;
 	memcpy(event, file->bytes + file->size, PIECE_OFFSET);
 	do {
-		/* All up to the next magic. */
+		/* Everything up to the next magic */
 		piece = size ? 1 + find_magic(input + 1, size - 1) : 0;
 		piece = min(piece, (size_t)MAX_PIECE);
 		file__add_piece(file, event, input, piece);
@@ -285,7 +285,7 @@ static int file__open(const struct file *file)
 	return fd;
 }
 
-/* --- what perf does with it ----------------------------------------------- */
+/* --- perf reads the file -------------------------------------------------- */
 
 static void print_program(struct dso *dso)
 {
@@ -318,7 +318,7 @@ static int process_record(TOOL_ARG struct perf_session *session, union perf_even
 	return 0;
 }
 
-/* As perf report does. */
+/* The same as in perf report */
 static int process_feature(TOOL_ARG struct perf_session *session, union perf_event *event)
 {
 	if (event->feat.feat_id >= HEADER_LAST_FEATURE)
@@ -348,7 +348,7 @@ static void use_table(struct perf_session *session)
 		finding("the table can't be written");
 }
 
-/* UTF-8 without C0, DEL and C1, but for newline. */
+/* UTF-8 without C0, DEL and C1; newlines are allowed. */
 static void check_text(const unsigned char *s, size_t size)
 {
 	const unsigned char *text = s, *end = s + size;
@@ -414,7 +414,7 @@ static void read_file(const struct file *file, int want_samples)
 		close(fd);
 }
 
-/* BTF comes from the kernel, which takes no other header than a good one. */
+/* BTF comes from the kernel, which accepts only a good header. */
 static void mend_btf_header(struct btf_header *header, u32 size)
 {
 	size -= sizeof(*header);
@@ -429,8 +429,8 @@ static void mend_btf_header(struct btf_header *header, u32 size)
 }
 
 /*
- * The input is the length of the BTF in 32 bits, the BTF, and bytes that each of
- * its types shall describe.
+ * The input is the length of the BTF in 32 bits, the BTF, and bytes of a value. The value is
+ * read with each of the types.
  */
 static int read_values(const uint8_t *input, size_t size)
 {
@@ -454,7 +454,7 @@ static int read_values(const uint8_t *input, size_t size)
 	if (libbpf_get_error(btf))
 		return -1;
 
-	/* Of this size, for AddressSanitizer. */
+	/* With the exact size, so that AddressSanitizer finds reads after it. */
 	size -= length;
 	data = memcpy(malloc(size ?: 1), input + length, size);
 	for (u32 id = 1; id < btf__type_cnt(btf); id++) {
@@ -511,7 +511,7 @@ static int print_libperf(enum libperf_print_level level, const char *fmt, va_lis
 	return veprintf(level, verbose, fmt, args);
 }
 
-/* What perf's main() does first. */
+/* The first steps of perf's main() */
 static void init(const char *dir)
 {
 	perf_debug_setup();
@@ -533,7 +533,7 @@ static void init(const char *dir)
 	symbol__init(NULL);
 }
 
-/* In place of perf's main(). */
+/* Replaces perf's main(). */
 int __wrap_main(int argc, char **argv)
 {
 	const char *dir = getenv("PBM_FUZZ_TEMPLATES");

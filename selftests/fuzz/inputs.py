@@ -5,9 +5,9 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
 
   inputs.py DIR FILE...
 
-All records of metadata of a FILE are an input, and so is what stands behind the
-bpf_prog_info in its header, and the BTF of each program, with a value. Each is written to
-DIR, named after its content.
+These are inputs: all metadata records of a FILE, the bytes after the bpf_prog_info in its
+header, and the BTF of each program with a value. Each input becomes a file in DIR, whose name
+is a hash of its content.
 """
 import hashlib
 import pathlib

@@ -3,10 +3,10 @@
 #define FUZZ_JSON_TEXT_H
 
 /*
- * Is a text JSON, as in RFC 8259? What perf makes is checked with it.
+ * Check that a text of perf is JSON, as in RFC 8259.
  *
- * Each function below is given the rest of the text and returns what follows the
- * part that it knows, or NULL if the part isn't there.
+ * Each function below gets the rest of the text. It returns a pointer to the character after
+ * its part, or NULL if the text does not begin with this part.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include <linux/types.h>
 #include "util/utf8.h"
 
-/* Deepest nesting of arrays and objects that is taken for valid. */
+/* The deepest nesting of arrays and objects that counts as valid */
 #define JSON_TEXT_MAX_DEPTH	128
 
 static const char *skip_value(const char *s, int depth);
@@ -122,7 +122,7 @@ static const char *skip_word(const char *s)
 	return NULL;
 }
 
-/* With the space around it. */
+/* A value with the space around it */
 static const char *skip_value(const char *s, int depth)
 {
 	s = skip_space(s);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach BPF programs to perf events, in each way that the kernel has, as the
- * lines on standard input say. All ends with the input.
+ * Attach BPF programs to perf events, in each way that the kernel has. Standard input has
+ * the commands. Everything is undone when the input ends.
  *
- *   load FILE                 load the object in place of the one before; prints
- *                             "program ID NAME" and "map ID NAME" for each of its own
+ *   load FILE                 load the object, unload the previous one; prints
+ *                             "program ID NAME", and "map ID NAME" for each of its maps
  *   fexit FILE                load an object whose programs are called at the end of the
  *                             program that was loaded last, and unload it
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
- *                             this process; "freq N" may stand for PERIOD
+ *                             this process; PERIOD may be "freq N"
  *   ioctl                     attach the program by PERF_EVENT_IOC_SET_BPF
  *   link COOKIE               attach it by BPF_LINK_CREATE; prints "link ID"
- *   unlink                    undo that; the event stays
- *   close                     close the event, and so undo the other
- *   touch N                   touch N new pages; prints "code BEGIN END", where that
- *                             is done, and "page ADDRESS" for each
+ *   unlink                    remove the link; the event stays
+ *   close                     close the event, which also detaches the program
+ *   touch N                   touch N new pages; prints "code BEGIN END" of the code that
+ *                             does it, and "page ADDRESS" for each page
  *   burn N                    the same, without the addresses
  *
- * After each command comes "ok", or "error TEXT" if it failed.
+ * The answer to each command ends with "ok", or "error TEXT" if it failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +54,7 @@ static int events[MAX_EVENTS];
 static int links[MAX_EVENTS];
 static int nr_events, nr_links;
 
-/* Where the linker puts touch(). */
+/* The section of touch(), which the linker marks. */
 extern const char __start_touch_text[], __stop_touch_text[];
 
 static int print_program(const struct bpf_program *prog)
@@ -241,9 +241,9 @@ static int do_touch(const char *args, bool print)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return -errno;
-	/* One fault each; a kernel without huge pages does not know the advice. */
+	/* One fault for each page. A kernel without huge pages does not know the advice. */
 	madvise(pages, nr * page_size, MADV_NOHUGEPAGE);
-	/* No fault of the code's own page, there. */
+	/* The page of the code itself must not fault later. */
 	(void)*(const volatile char *)__start_touch_text;
 	touch(pages, page_size, nr);
 	printf("code %ju %ju\n", (uintmax_t)(uintptr_t)__start_touch_text,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sections of variables, and the maps that hold them, with BTF written by hand.
- * Whatever fails ends the program with a message.
+ * Sections of variables, and the maps that hold them, with handmade BTF. An error ends the
+ * program with a message.
  */
 #ifndef PBM_BTF_SECTION_H
 #define PBM_BTF_SECTION_H
@@ -34,7 +34,7 @@ void section__init(struct section *sec, const char *name);
 struct var *section__add(struct section *sec, int type, int size, const char *key,
 			 uint64_t data, const char *want, const char *bpftool);
 
-/* The map's file descriptor. The BTF, which the map keeps, is closed by section__exit(). */
+/* Returns the file descriptor of the map. section__exit() closes the BTF; the map keeps it. */
 int section__create_map(struct section *sec);
 void section__exit(struct section *sec);
 

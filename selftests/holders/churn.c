@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loads and unloads BPF programs, each with its own number in its metadata.
+ * Load and unload BPF programs. The metadata of each program has its number.
  *
- * Program number N is the function churn_N, every third one has a second
- * function, churn_N_sub. Its map .rodata, with number = N and name =
- * "churn_N", is bound after the load call has returned, as libbpf does it.
- * All instructions are alike, so that only the names tell the programs apart.
+ * Program number N is the function churn_N. Every third program has a second function,
+ * churn_N_sub. The map .rodata has number = N and name = "churn_N". It is bound after the load
+ * call has returned, as libbpf does. All programs have the same instructions; only their names
+ * differ.
  *
- * For each program a line "NUMBER ID NAME BOUND LIFE" is printed: when its map
- * was bound, by the monotonic clock, in microseconds, and how many milliseconds
- * it lived from then on, or "stays". "late AT LATE" says that something was due AT
- * and came LATE, in microseconds (-d). "waiting" is printed before a line of
- * standard input is waited for (-w, -b, -m), and "ready" after the last program has
- * ended; those that stay do so until standard input ends.
+ * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE": the time when its map was
+ * bound (monotonic clock, in microseconds), and how many milliseconds it lived from then on, or
+ * "stays". "late AT LATE" means that an action was due at AT and came LATE microseconds later
+ * (-d). churn prints "waiting" before it waits for a line of standard input (-w, -b, -m), and
+ * "ready" after the last program has ended. Programs that stay end with standard input.
  */
 #include <errno.h>
 #include <signal.h>
@@ -63,9 +62,9 @@ static struct {
 	int nr_lives;
 	enum bind bind;
 	int bind_delay;
-	int more_delay;		/* -1: no second map */
+	int more_delay;		/* of the second map; -1: none */
 	bool more_waits;
-	int late;		/* 0: don't print it */
+	int late;		/* delay to print; 0: none */
 	bool wait;
 	int scale;		/* of the lives */
 } opt = { .first = 1, .nr_procs = 1, .lives = { 100 }, .nr_lives = 1, .more_delay = -1 };
@@ -78,7 +77,7 @@ struct prog {
 	int fd, map_fd, more_fd;
 	__u32 id;
 	uint64_t bound_at;
-	/* What happens next, and when */
+	/* The next action and its time */
 	void (*next)(struct prog *prog);
 	uint64_t next_at;
 };
@@ -99,14 +98,14 @@ static void sleep_until(uint64_t at)
 		;
 }
 
-/* In one piece: all processes write into the same pipe. */
+/* In one write: all processes write to the same pipe. */
 static void print_line(const char *line, int len)
 {
 	if (write(STDOUT_FILENO, line, len) != len)
 		die("standard output");
 }
 
-/* Byte by byte, so that nothing of the next line is lost. False at the end of the input. */
+/* Read byte by byte, so that the next line stays in the pipe. False at the end of the input. */
 static bool read_line(void)
 {
 	char c = 0;
@@ -139,8 +138,8 @@ static int create_more(const struct prog *prog)
 }
 
 /*
- * One BTF for map and program, as in an object file, with "int NAME(void *)"
- * and, maybe, "static int NAME_sub(void *)". Sets the functions' type ids.
+ * Make one BTF for map and program, as in an object file. It has "int NAME(void *)" and maybe
+ * "static int NAME_sub(void *)". Sets the type ids of the functions.
  */
 static void create_rodata(struct prog *prog, struct section *sec, struct bpf_func_info *funcs)
 {
@@ -181,7 +180,7 @@ static void load_program(struct prog *prog, int btf_fd, struct bpf_func_info *fu
 			.code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2,
 			.src_reg = BPF_PSEUDO_MAP_FD, .imm = prog->map_fd,
 		};
-		nr++;	/* its upper half */
+		nr++;	/* the upper half of the instruction */
 	}
 	if (two) {
 		insns[nr++] = (struct bpf_insn) {
@@ -279,7 +278,7 @@ static void load(struct prog *prog)
 		bind_map(prog);
 }
 
-/* Program I of all: those that stay are spread among the others. */
+/* True if program I stays. Programs that stay are spread among the others. */
 static void plan(struct prog *prog, int i, uint64_t start)
 {
 	int nr = opt.nr + opt.nr_stay;
@@ -291,7 +290,7 @@ static void plan(struct prog *prog, int i, uint64_t start)
 	then(prog, load, start + opt.spread * MS * i / nr);
 }
 
-/* Programs are in the order of their loads: behind the first that is not loaded none is. */
+/* Programs are in the order of their loads: after the first one that is not loaded, none is. */
 static struct prog *next_of(struct prog *progs, int *first, int nr)
 {
 	struct prog *next = NULL;
@@ -307,7 +306,7 @@ static struct prog *next_of(struct prog *progs, int *first, int nr)
 	return next;
 }
 
-/* The machine is busy, or this process would have been woken in time. */
+/* If this process is woken late, the machine is busy. */
 static void print_late(uint64_t due)
 {
 	uint64_t late = now() - due;
@@ -347,8 +346,8 @@ static void wait_for_end_of_input(void)
 }
 
 /*
- * A pipe of its own for each direction: the children say by closing theirs that
- * they are through, and end when the parent closes its own or dies.
+ * There is a pipe for each direction. The children close theirs when they are done. They end
+ * when the parent closes its own or dies.
  */
 static int run_processes(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
 // Load an object with cilium/ebpf and hold its programs until standard input ends (as
-// hold.c does). With -bind each program gets .rodata, whether it refers to it or not.
+// hold.c does). With -bind, .rodata is bound to every program, even without a reference.
 package main
 
 import (

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs and maps whose BTF no C compiler at hand writes: made by hand,
- * loaded, and held until standard input ends (as hold.c does).
+ * Load programs and maps with BTF that no available compiler writes, and hold them until
+ * standard input ends (as hold.c does).
  *
  *   handmade_btf types       enum64, signed and narrow enums, bit-fields of before 2018, ...
- *   handmade_btf maps        several maps, some of which do not qualify, with equal keys
- *   handmade_btf no-btf      a program without BTF, its map has BTF
- *   handmade_btf names       programs with and without BTF that are bound to, or refer to,
- *                            a map with BTF
+ *   handmade_btf maps        several maps with equal keys; some are not metadata
+ *   handmade_btf no-btf      a program without BTF whose map has BTF
+ *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
+ *                            or they refer to it
  *   handmade_btf bare        neither the program nor its map has BTF
- *   handmade_btf plain       three programs without maps, with one name, of which no other
- *                            process has one. The first two have one tag and one BTF; the
- *                            BTF of the third has its lines, and not its functions
- *   handmade_btf unbound     as loaders that bind no map: a program that refers to it,
- *                            one that does not, and one whose map has no BTF
+ *   handmade_btf plain       three programs without maps; they share a name that no other
+ *                            process uses. The first two have the same tag and BTF. The BTF
+ *                            of the third has line info, but no functions
+ *   handmade_btf unbound     like a loader that binds no map: a program that refers to its
+ *                            map, one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/
  */
 #include <errno.h>
@@ -31,7 +31,7 @@
 
 #define PREFIX "bpf_metadata_"
 
-/* A BTF that only describes "int NAME(void *)", for the program itself. */
+/* BTF for the program itself. It only describes "int NAME(void *)". */
 static int load_program_btf(const char *name, int *func)
 {
 	struct btf *btf = btf__new_empty();
@@ -106,7 +106,7 @@ static int add_old_bits(struct btf *btf, const char *name, int encoding, int off
 	return id;
 }
 
-/* A member at any bit: btf__add_field() only knows bit-fields with kind_flag. */
+/* A member at any bit: btf__add_field() supports only bit-fields with kind_flag. */
 static void add_old_member(struct btf *btf, int id, const char *name, int type, int offset)
 {
 	struct btf_type *t;
@@ -128,7 +128,7 @@ static void add_enums(struct section *sec)
 	section__add(sec, id, 8, "enum64_one", 1, "\"U_ONE\"", NULL);
 	section__add(sec, id, 8, "enum64_big", 1ULL << 40, "\"U_40\"", NULL);
 	section__add(sec, id, 8, "enum64_max", UINT64_MAX, "\"U_MAX\"", NULL);
-	/* Low half equals U_ONE: both halves count. */
+	/* The low half equals U_ONE, so both halves count. */
 	section__add(sec, id, 8, "enum64_halves", (1ULL << 40) | 1, "1099511627777", NULL);
 	section__add(sec, id, 8, "enum64_unnamed", 1ULL << 63, "9223372036854775808",
 		     "-9223372036854775808");
@@ -193,7 +193,7 @@ static void add_chars(struct section *sec)
 	section__add(sec, gcc_char, 1, "char_one", 'A', "65", "\"A\"");
 	id = checked(btf__add_array(btf, index, gcc_char, 4), "array");
 	section__add(sec, id, 4, "char_array", 'o' | 'k' << 8, "\"ok\"", NULL);
-	/* It has another name. */
+	/* The type has another name. */
 	id = checked(btf__add_array(btf, index, s8, 4), "array");
 	section__add(sec, id, 4, "char_named_s8", 'o' | 'k' << 8, "\"ok\"", NULL);
 }
@@ -233,7 +233,7 @@ static void print_want(const struct section *sec)
 	}
 }
 
-/* One section with an integer for each of the KEYS, whose value is VALUE. */
+/* One section with an integer for each of the KEYS; all have the value VALUE. */
 static int int_map(const char *section, int value, const char *const *keys)
 {
 	struct section sec;
@@ -271,7 +271,7 @@ static void load_maps(void)
 	load_program("handmade_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
 }
 
-/* The second variable of this name has another value, and others follow. */
+/* The second variable of this name has another value, and more variables follow. */
 static void load_twice(void)
 {
 	struct section sec;
@@ -294,7 +294,7 @@ static void load_no_btf(void)
 	load_program("handmade_no_btf", false, &map, 1);
 }
 
-/* The types of the map's BTF have names that are none of a function. */
+/* The types in the map's BTF have names that are not names of functions. */
 static void load_names(void)
 {
 	int map = int_map(".rodata", 7, KEYS("key", "owner", "version"));

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Load every program of the given BPF objects and hold them until standard
- * input ends.
+ * Load all programs of the given BPF objects, and hold them until standard input ends.
  *
- * The programs live exactly as long as this process: whoever holds the other
- * end of its standard input and dies, by whatever signal, leaves nothing
- * loaded behind.
+ * The programs live as long as this process. If the process at the other end of standard
+ * input dies, even from a signal, the programs are unloaded.
  *
- * For each program a line "ID NAME" is printed, then "ready". With -d each "######" in
- * read-only data is the number of the load, so that no two loads have equal data.
+ * hold prints a line "ID NAME" for each program, then "ready". With -d, the number of the load
+ * replaces each "######" in read-only data, so no two loads have equal data.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +57,7 @@ static int load(const char *path, int number)
 	struct bpf_object *obj;
 	int err;
 
-	/* Freed by exit: a loaded object is what the caller waits for. */
+	/* The objects stay loaded until exit. */
 	obj = bpf_object__open_file(path, NULL);
 	if (!obj) {
 		fprintf(stderr, "hold: cannot open %s: %s\n", path, strerror(errno));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Load programs by bpf(2) alone, as loaders without libbpf and without BTF do, and let other
+ * Load programs with bpf(2) alone, as loaders without libbpf and without BTF do, and let other
  * executables hold them:
  *
  *	inherit [-n PROGRAMS] [-p PROCESSES] [-s] [-l CGROUP] COMMAND...
  *
- * With -l the programs are attached to the cgroup by links, and these are inherited. Each
- * process runs the command, inherits its share of the programs, with -s all of them,
- * and reads standard input, so that a "cat" ends when the input does. When all have executed
- * it, this prints a line "ID NAME" for each program, and "ready". It holds no program itself.
+ * With -l, links attach the programs to the cgroup, and the processes inherit the links. Each
+ * process runs the command. It inherits its share of the programs, or all of them with -s, and
+ * standard input, so a "cat" ends with the input. When all processes have executed the command,
+ * inherit prints a line "ID NAME" for each program, and "ready". It holds no program itself.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* It lets all packets pass. */
+/* The program lets all packets pass. */
 static int load(enum bpf_prog_type type)
 {
 	const struct bpf_insn insns[2] = {
@@ -67,7 +67,7 @@ static __u32 program_id(int fd)
 	return info.id;
 }
 
-/* Returns the link in place of the program. */
+/* Returns the link instead of the program. */
 static int attach(int prog, int cgroup)
 {
 	union bpf_attr attr = {
@@ -83,7 +83,7 @@ static int attach(int prog, int cgroup)
 	return fd;
 }
 
-/* The kernel gives programs and links descriptors that are closed on exec. */
+/* The kernel's descriptors of programs and links are closed on exec. */
 static void run(char **command, const int *fds, int nr, int first, int step)
 {
 	for (int i = first; i < nr; i += step) {
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < nr_programs; i++)
 		close(fds[i]);
-	/* This ends when nobody has the other side: all have executed their commands. */
+	/* read() returns 0 when all have executed their commands: exec closes the other side. */
 	close(exec_pipe[1]);
 	while (read(exec_pipe[0], &c, 1) > 0)
 		;

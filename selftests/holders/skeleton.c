@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Load progs/loaded.bpf.c with a skeleton that bpftool has made, a light one if LIGHT
- * is defined, and hold the programs until standard input ends (as hold.c does).
+ * Load progs/loaded.bpf.c with a skeleton that bpftool has made (a light skeleton if LIGHT is
+ * defined), and hold the programs until standard input ends (as hold.c does).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,32 +3,32 @@
 """
 Compare recordings with the programs that churn loaded and unloaded.
 
-  churn.py check [OPTION...] LIST FILE... every program that lived long enough has its
-                                          set, and no set is wrong
+  churn.py check [OPTION...] LIST FILE... check that every program that lived long enough
+                                          has its set, and that no set is wrong
   churn.py numbers FILE                   print the number of each program with a set
 
-LIST is what churn printed. The FILEs are those of one recording, in order; each
-may be a perf.data file or the output of "perf script --show-bpf-events".
+LIST is the output of churn. The FILEs are those of one recording, in order. Each is a
+perf.data file or the output of "perf script --show-bpf-events".
 
   --more      the programs have a second map
-  --starting  they load while the recording starts: of a program that is both there
-              and announced the kernel may have written a KSYMBOL before perf listened,
-              so a set under one of its names will do
-  --busy      1 % may be missing, of those that lived less than three times as long,
-              where the machine was busy: churn itself was late by a fifth of that
-              while perf should have read them (churn -d)
+  --starting  the programs load while the recording starts. If perf finds a program and the
+              kernel also announces it, the kernel may have written a KSYMBOL before perf
+              listened. Then a set under one of its names is enough.
+  --busy      1 % of the programs that lived less than three times LONG_ENOUGH may be missing
+              if the machine was busy: churn itself was late by a fifth of LONG_ENOUGH while
+              perf should have read them (churn -d)
 
-What is asked of a recording, beside the right values:
-  - a record's name is that of a KSYMBOL record in the same file, if the function
-    has one (it has none if it was loaded while events were off);
-  - a function with a set has one for each of its KSYMBOL names in the same file;
-  - no function has two sets in a file, unless the second one has more than the first;
-  - if there are several files, each has the sets of those functions that have KSYMBOL
-    records in it, and no other. Programs that had not lived long enough at the
-    last sample of a file (by the monotonic clock, perf record -k mono) may be
-    missing there. A program whose load perf learns of late, and not more than
-    LATEST ms, may be in the next file as well. One that loads when perf has read the
-    last events of a file may be in that file, though its KSYMBOL is in the next.
+Besides the right values, a recording must meet these rules:
+  - A record has the name of a KSYMBOL record in the same file. A function that loads while
+    events are off has no KSYMBOL.
+  - A function with a set has it under each of its KSYMBOL names in the same file.
+  - No function has two sets in a file, unless the second one has more than the first.
+  - Of several files, each has the sets of the functions with KSYMBOL records in it, and no
+    other sets. Programs that had not lived long enough at the last sample of a file may be
+    missing there (by the monotonic clock, perf record -k mono). If perf learns of a program
+    late, but within LATEST ms, the next file may have it, too. If a program loads after perf
+    has read the last events of a file, that file may have it, although the next file has
+    its KSYMBOL.
 """
 import os
 import re
@@ -37,11 +37,11 @@ import sys
 import perfdata
 import values
 
-# A program that lived so long with its map must not be missed.
+# In ms. perf must not miss a program that lived so long with its map.
 LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
-# perf reads the side band with a thread of its own, which can wait for a CPU.
+# perf reads side band events in a thread, which may have to wait for a CPU.
 LATEST = 5 * LONG_ENOUGH
-# Who was late by so much has seen that the machine is busy.
+# If churn is late by so much, the machine is busy.
 LATE = LONG_ENOUGH / 5
 SHOWN = 20
 OPTIONS = ("--more", "--starting", "--busy")
@@ -60,11 +60,11 @@ class Program:
         return self.life == "stays" or int(self.life) >= long_enough
 
     def is_known_at(self, end, long_enough=LONG_ENOUGH):
-        """Has it lived long enough at the end of a file that is not the last one?"""
+        """True if it had lived long enough at the end of a file that is not the last one"""
         return end is not None and self.bound + long_enough <= end
 
     def functions(self):
-        """As churn.c does it"""
+        """The same rule as in churn.c"""
         return [(self.number, sub) for sub in ((None, "_sub") if self.number % 3 == 2 else (None,))]
 
     def want(self, more):
@@ -114,7 +114,7 @@ def read_list(path):
 
 
 def show(what, found):
-    """Print the first ones; True if there are any."""
+    """Print the first ones. True if there are any."""
     for line in found[:SHOWN]:
         print(f"{what}: {line}")
     if len(found) > SHOWN:
@@ -123,7 +123,7 @@ def show(what, found):
 
 
 def read_late(path):
-    """The times, in ms, from when churn wanted to go on until it did."""
+    """The times in ms between which churn was late"""
     with open(path, encoding="ascii") as lines:
         late = [[int(field) / 1000 for field in line.split()[1:]]
                 for line in lines if line.startswith("late ")]
@@ -131,7 +131,7 @@ def read_late(path):
 
 
 def tolerated(programs, missing, busy):
-    """At a busy time: 1 % of the programs, if they lived just long enough."""
+    """1 % of the programs, if they lived just long enough at a busy time"""
     due = sum(program.is_due() for program in programs.values())
     return len(missing) <= due // 100 and \
         not any(program.is_due(3 * LONG_ENOUGH) for program in missing) and \
@@ -172,13 +172,13 @@ def wrong_sets(programs, recording, more):
                 yield f"{name}: no such program was loaded"
                 continue
             want = program.want(more)
-            # Part of the maps may be all that there was to be read.
+            # perf may have read it when only some of the maps were bound.
             if entries != want and (program.is_due() or not is_partial(entries, want)):
                 yield f"{name} of {program}: {entries}"
 
 
 def missing_ksymbols(programs, recordings):
-    """Without them nothing would be asked of the files."""
+    """Without these programs, the check would check nothing."""
     functions = set().union(*(recording.functions for recording in recordings))
     for _, program in sorted(programs.items()):
         if len(recordings) > 1 and program.is_due() and functions.isdisjoint(program.functions()):
@@ -192,13 +192,13 @@ def strangers(programs, recordings):
             program = programs.get(function[0])
             if name in recording.ksymbols or not program:
                 continue
-            # For perf, it loaded when the file before was about to end.
+            # For perf, it loaded when the previous file was about to end.
             if before and name in before.ksymbols and not program.is_known_at(before.end, LATEST):
                 continue
-            # It loaded when perf had read the last events of this file.
+            # It loaded after perf had read the last events of this file.
             if after and name in after.ksymbols and not program.is_known_at(recording.end):
                 continue
-            # With one file, it may have been loaded while events were off.
+            # With one file, it may have loaded while events were off.
             if function in recording.functions or len(recordings) > 1:
                 where = [str(nr) for nr, other in enumerate(recordings, 1) if name in other.ksymbols]
                 yield f"{recording.path}, {recordings.index(recording) + 1}: {name} of {program}, " \
@@ -218,7 +218,7 @@ def unnamed_ksymbols(programs, recording, starting):
 
 
 def doubles(recording):
-    """Functions that have a set again which has not grown"""
+    """Functions with a second set that is not larger than the first"""
     last = {}
     for name, entries in recording.records:
         if not set(entries) > last.get(name, set()):

@@ -108,7 +108,7 @@ is_lacking()
 	rm -f "$TMP/skip-reason"
 	while IFS=$'\t' read -r test reason; do
 		[[ $1 =~ ^($test)$ ]] || continue
-		printf 'no subject on %s: %s\n' "$PBM_TAG" "$reason" >"$TMP/skip-reason"
+		printf 'does not apply to %s: %s\n' "$PBM_TAG" "$reason" >"$TMP/skip-reason"
 		: >"$TMP/log"
 		return
 	done <"${PBM_LACKS:-/dev/null}"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Compare what one recording says about BPF programs in its different records with each
-other, and with what bpftool said while the programs were loaded.
+Check that the different records of a recording agree about BPF programs, and that they agree
+with bpftool, which was asked while the programs were loaded.
 
-  cross_check.py FILE WANT    WANT has the output of "bpftool -j prog show id ID", a line
-                              for each program, and a line "unloaded ID" for each that
-                              is gone
+  cross_check.py FILE WANT    WANT has the output of "bpftool -j prog show id ID", one line
+                              for each program, and a line "unloaded ID" for each program
+                              that is gone
 
-Of each program of WANT there has to be one BPF_EVENT of its load, and one of its
-unload if it is gone, with its tag, after the KSYMBOL records of its functions, of which
-one has its tag and name; and under the name of each function its whole set, as often as
-there are such programs. Sets of other programs have to belong to a load as well.
+Each program of WANT must have one BPF_EVENT with its tag for the load, and one for the unload
+if it is gone. These are after the KSYMBOL records of its functions. One of the functions has
+the tag and the name of the program. Each function has the whole set under its name, as often
+as there are such programs. The sets of other programs must belong to a load, too.
 
-The main one of several functions has a tag of its own beside the program's; some kernels
-and perf use the one, other kernels the other.
+If a program has several functions, the main one has a tag that differs from the program's.
+Some kernels and perf use one of the two tags, other kernels the other.
 """
 import json
 import re
@@ -59,19 +59,19 @@ def wrong_events(want, program, is_unloaded):
 
 
 def plain(names):
-    """Without tags, if there are several"""
+    """The names; without tags if there are several"""
     return sorted(FUNCTION.sub(r"\g<name>", name) for name in names) if len(names) > 1 else names
 
 
 def wanted_entries(wants, programs):
-    """Equal sets of functions with the same name are written once."""
+    """perf writes equal sets of functions with the same name once."""
     sets = {(name, tuple((key, json.dumps(value)) for key, value in want.get("metadata", {}).items()))
             for want in wants for name in programs[want["id"]].functions()}
     return Counter((name, *entry) for name, entries in sets for entry in entries)
 
 
 def normal(value):
-    """As bpftool's values are written; a value that was cut stays as it is."""
+    """A value in the form of bpftool; a truncated value stays as it is."""
     try:
         return json.dumps(json.loads(value))
     except ValueError:
@@ -116,7 +116,7 @@ def differences(data, wants, unloaded):
     ours = {want["id"] for want in wants}
     functions = {name for prog_id in ours for name in programs[prog_id].functions()}
     known = Counter(name for program in programs.values() for name in program.functions())
-    # Somebody else's programs that are called as ours may have the same set or another.
+    # Other programs of the machine with the same names may have the same set or another one.
     others = Counter(name for prog_id, program in programs.items() if prog_id not in ours
                      for name in program.functions())
     for entry in sorted(set(wanted) | {entry for entry in found if entry[0] in functions}):

@@ -1,31 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Change perf.data files at random, and let perf read what comes out.
+Change perf.data files at random, and let perf read the results.
 
   mutate_file.py run PERF COUNT DIR FILE...
-                                      COUNT files, made of each FILE in turn, in DIR
-        --seed=N                      of the random numbers (1)
-        --first=N                     begin with this one (0)
+                                      make COUNT files in DIR, of each FILE in turn, and
+                                      let PERF read them
+        --seed=N                      the seed of the random numbers (1)
+        --first=N                     the first number (0)
   mutate_file.py write FILE SEED N NEW
-                                      one of them, and print what was changed
-  mutate_file.py list FILE            what there is to change
+                                      write the file with this number to NEW, and print
+                                      the changes
+  mutate_file.py list FILE            list the places that can be changed
 
-The same FILE, seed and number give the same bytes. A finding is if "perf report
---header", "script", "inject" or "data convert --to-json" dies from a signal, takes
-more than 10 s, writes more than 64 MiB, or prints a control character. It has 4 GiB
-of memory. Such a file stays in DIR, beside a text with the command, what was changed,
-and the output. A command may fail with an error.
+The same FILE, seed and number give the same bytes. It is a finding if "perf report
+--header", "script", "inject" or "data convert --to-json" dies from a signal, takes more than
+10 s, writes more than 64 MiB, or prints a control character. perf gets 4 GiB of memory. The
+file of a finding stays in DIR, beside a text with the command, the changes and the output. A
+clean error exit is not a finding.
 
-Tabs and newlines are no control characters here, and those in the name of a
-process or of a file are left alone: perf prints both as they are. So is what isn't
-UTF-8, unless it is a control character for a terminal that isn't set to UTF-8.
+Tabs and newlines do not count as control characters. Control characters in the name of a
+process or of a file are not findings, because perf prints these names unchanged. Bytes that
+are not UTF-8 are findings only if an 8-bit terminal takes them for control characters.
 
-FILE may have been written to a pipe. Only this machine's byte order is read.
+FILE may have been written to a pipe. Only this machine's byte order is supported.
 
 Environment:
   PBM_TIMEOUT_SCALE   how many times slower than usual this machine is (1)
-  PBM_SANITIZED       1: perf has sanitizers, and what they report is a finding
+  PBM_SANITIZED       1: perf has sanitizers, and their reports are findings
 """
 import collections
 import os
@@ -58,7 +60,7 @@ TEXTS = (b"\x1b[31m", b"\x1b]0;x\x07", b"\x07", b"\x08\x08", b"\r", b"\x7f", b"\
          b"\xc2\x85", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82\xac", b"%s%n",
          b"'", b'"\\', b"\t\n", b"/../", b"4294967295", b"0-65535")
 
-# The name, where it begins and where it ends
+# The name, the begin and the end of a place
 Place = collections.namedtuple("Place", "name begin end")
 
 
@@ -68,7 +70,7 @@ def find_strings(data, place):
 
 
 class Source:
-    """What is in a good file, and where."""
+    """The contents of a good file, and their places."""
 
     def __init__(self, path):
         data = perfdata.PerfData(path)
@@ -112,7 +114,7 @@ class Mutation:
                  self.truncate: 2}
         for step in self.random.choices(list(steps), list(steps.values()),
                                         k=self.random.choice((1, 1, 1, 2, 3, 8))):
-            # These two move what the places of the others are about: they end it.
+            # These two move bytes, so the other places are wrong afterwards: stop here.
             step()
             if len(self.bytes) != len(source.bytes):
                 break
@@ -143,7 +145,7 @@ class Mutation:
         self.note(f"{name}: {8 * size} bits at {at:#x} are {new:#x}, were {old:#x}")
 
     def change_word(self, place):
-        """Counts and sizes are at the begin of most, so often there."""
+        """Often at the begin of a place: most begin with a count or a size."""
         size = self.random.choice((1, 2, 4, 4, 4, 8, 8))
         words = (place.end - place.begin) // size
         if not words:
@@ -170,7 +172,7 @@ class Mutation:
             self.bytes[72 + bit // 8] ^= 1 << bit % 8
             self.note(f"header: bit of feature {bit}")
         else:
-            # Not the magic: without it, nothing is read.
+            # Not the magic: without it, perf reads nothing.
             self.change_word(Place("header", 8, self.source.header[0].end))
 
     def change_attr(self):
@@ -222,7 +224,7 @@ class Mutation:
             self.change_number(f"size of a record of type {kind}", at + 6, 2)
 
     def change_record(self):
-        """Half of them of the types that tell about BPF programs"""
+        """Half of the records have a type that is about BPF programs"""
         bodies = self.source.bodies
         kinds = list(bodies)
         if self.random.random() < 0.5:
@@ -230,7 +232,7 @@ class Mutation:
         self.change_place(bodies[self.random.choice(kinds)])
 
     def move_records(self):
-        """One is removed, there twice, or in the place of another; in a file that is right else."""
+        """Remove, repeat or replace a record; the rest of the file stays valid."""
         source = self.source
         parts = [bytes(self.bytes[at:at + size]) for at, _, size in source.records]
         one, other = self.random.randrange(len(parts)), self.random.randrange(len(parts))
@@ -262,12 +264,12 @@ class Mutation:
         del self.bytes[at:]
 
 
-# One that isn't followed by the rest of a character is for a terminal with another encoding.
+# A lone byte from 0x80 to 0x9f is a control character for a terminal with another encoding.
 CONTROL = re.compile(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 def has_control(output):
-    """Also of an 8-bit terminal"""
+    """Includes control characters of an 8-bit terminal"""
     if CONTROL.search(output):
         return True
     return any("\x80" <= char <= "\x9f" or "\udc80" <= char <= "\udc9f"
@@ -275,7 +277,7 @@ def has_control(output):
 
 
 def limit_children():
-    """Limits of their own would need a fork(), which takes longer than perf."""
+    """perf inherits the limits: setting them in a child needs a fork(), which takes longer than perf."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_LIMIT, OUTPUT_LIMIT))
     if not SANITIZED:
@@ -291,12 +293,12 @@ class Reader:
         self.output = path + "/output"
         self.environment = dict(os.environ)
         if SANITIZED:
-            # Of the output, to know which file it is about
+            # So that the output shows which file it is about
             for name in "ASAN_OPTIONS", "UBSAN_OPTIONS":
                 self.environment[name] = os.environ.get(name, "") + ":log_path=stderr"
 
     def commands(self, file):
-        """Each, and how it is run without the names of processes and files"""
+        """Each command, and its form without the names of processes and files"""
         script = ["script", "--show-bpf-events", "-i", file]
         report = ["report", "--header", "--stdio", "-i", file]
         inject = ["inject", "-i", file, "-o", self.path + "/injected"]
@@ -305,7 +307,7 @@ class Reader:
                 (inject, inject), (convert, convert))
 
     def run(self, args):
-        """Returns the output and what is wrong with its end, or None."""
+        """Returns the output, and the problem with the exit or None."""
         with open(self.output, "wb") as out:
             child = subprocess.Popen([self.perf] + args, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                      env=self.environment, start_new_session=True)
@@ -325,7 +327,7 @@ class Reader:
         return output, wrong
 
     def check(self, command, again):
-        """Returns what is wrong with a command, or None, and the output."""
+        """Returns the problem with a command or None, and the output."""
         output, wrong = self.run(command)
         if not wrong and has_control(output):
             output, wrong = self.run(again)

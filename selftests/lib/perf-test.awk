@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Read what "perf test" prints and print a line for each result, as ktap.awk
-# does. perf's tests skip with status 2 and kselftest's with 4; this is the only
-# place where the two meet, and it reads neither but the word "Skip".
+# Read the output of "perf test", and print a line for each result, as ktap.awk does. perf's
+# tests skip with status 2, kselftest's with 4. This file needs neither: it reads "Skip".
 
 {
 	gsub(/\033\[[0-9;]*[A-Za-z]/, "")
 	gsub(/\r/, "")
 }
 
-# How perf's shell tests say why
+# The form in which perf's shell tests print the reason
 /\[Skipped .*\]/ {
 	why = $0
 	sub(/^.*\[Skipped */, "", why)

@@ -1,38 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Read the records of a perf.data file, written from the format alone: a second
-opinion that shares no code with perf.
+Read the records of a perf.data file. This reader was written from the format alone and shares
+no code with perf.
 
   perfdata.py check FILE            check the layout and place of each metadata record
-  perfdata.py check-records FILE    check the layout only
-  perfdata.py places FILE           print PLACE<TAB>PROG of each metadata record: "begin", before the
-                                    first sample, "end" or "between"
+  perfdata.py check-records FILE    check only the layout
+  perfdata.py places FILE           print PLACE<TAB>PROG of each metadata record: "begin" is before
+                                    the first sample, "end" after the last one, else "between"
   perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
   perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex, with the
-                                    entries in their order as bytes
+                                    entries sorted as bytes
   perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
   perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
   perfdata.py programs FILE         print ID TAG PID LOADS UNLOADS FUNCTIONS of each BPF program:
-                                    who loaded it (0: it was there before), how often it is
-                                    announced, the KSYMBOL names, with "," between them
+                                    the pid of its loader (0: it was there before), the numbers
+                                    of events, the KSYMBOL names separated by ","
   perfdata.py types FILE            print the type of each record
   perfdata.py sizes FILE            print TYPE<TAB>SIZE of each record of a BPF program
   perfdata.py strip FILE NEW        copy a file without its metadata records
   perfdata.py block FILE            check the block in the header, or at the end of a pipe, and
                                     print ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
-  perfdata.py without FILE          check it, and print ID<TAB>NAME of each program that has none
-  perfdata.py pieces FILE           check it, and print OFFSET<TAB>SIZE of each of its pieces: of a
+  perfdata.py without FILE          check the block, and print ID<TAB>NAME of each program without
+                                    metadata
+  perfdata.py pieces FILE           check the block, and print OFFSET<TAB>SIZE of each piece: in a
                                     pipe one for each event, with padding; else one
   perfdata.py strip-block FILE NEW  copy a file without its block
-  perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each
-                                    feature by its number, 25 without the block
+  perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each feature by its
+                                    number (25 without the block)
   perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
-                                    samples in each function of a BPF program, and
-                                    of all others
+                                    samples in each function of a BPF program, and of
+                                    all other samples
 
-FILE may have been written to a pipe. Only this machine's byte order is read.
+FILE may have been written to a pipe. Only this machine's byte order is supported.
 """
 import struct
 import sys
@@ -56,7 +57,7 @@ NOT_BPF = "N/A"
 
 
 class Bad(Exception):
-    """What is wrong with the file."""
+    """The problem with the file."""
 
 
 class PerfData:
@@ -102,7 +103,7 @@ class PerfData:
         return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS)
 
     def last_sample_time(self):
-        """By the monotonic clock, in ns; None if the samples have no such time."""
+        """The time of the last sample by the monotonic clock, in ns; None if samples have no time."""
         sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
         (clock,) = struct.unpack_from("=i", self.bytes, self.attrs[0] + 92)
         if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type & 1 << 2:
@@ -117,7 +118,7 @@ class PerfData:
                 if kind == METADATA]
 
     def ksymbol(self, at, size):
-        """The name of a BPF function, and whether it is unregistered; or None"""
+        """The name of a BPF function, and True if it is unregistered; or None"""
         _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
         if ksym_type != KSYMBOL_BPF:
             return None
@@ -131,15 +132,15 @@ class PerfData:
 
     def sample_id(self, at, kind, size):
         """
-        Where it is: at the end, which header.size can be beyond in these two, if
-        another session listens.
+        The place of the sample id. It is at the end, but header.size of these two types can be
+        too large if another session listens.
         """
         if kind == KSYMBOL:
             return at + 24 + (self.bytes.index(b"\0", at + 24) - (at + 24)) // 8 * 8 + 8
         return at + 24 if kind == BPF_EVENT else at + size - self.id_hdr_size()
 
     def origin(self, at, kind, size):
-        """The time and the (pid, tid) of a record that is no sample"""
+        """The time and the (pid, tid) of a record that is not a sample"""
         sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
         if not flags & SAMPLE_ID_ALL or sample_type & 6 != 6:
             raise Bad("the records have no TID and TIME")
@@ -148,8 +149,8 @@ class PerfData:
 
     def programs(self):
         """
-        By id. The kernel writes the KSYMBOL records of a program's functions and then its
-        BPF_EVENT, and so does perf for those that are there, with the time 0.
+        Programs by id. The kernel writes the KSYMBOL records of a program's functions, then its
+        BPF_EVENT. perf writes the same, with the time 0, for programs that it finds.
         """
         records = []
         for n, (at, kind, size) in enumerate(self.records):
@@ -169,7 +170,7 @@ class PerfData:
         return programs
 
     def features(self):
-        """Number: (where its section is described, offset, size), of a file."""
+        """{number: (place in the table of sections, offset, size)} of a file"""
         if self.is_pipe:
             return {}
         words = struct.unpack_from(f"={FEATURE_WORDS}Q", self.bytes, 72)
@@ -180,7 +181,7 @@ class PerfData:
                 for number, at in zip(numbers, places)}
 
     def block_events(self):
-        """(offset, size) of each event of a pipe, or of a file made of one, with a piece."""
+        """(offset, size) of each event with a piece, in a pipe or in a file made of one."""
         for at, kind, size in self.records:
             if kind != FEATURE or size <= PIECE_OFFSET:
                 continue
@@ -189,7 +190,7 @@ class PerfData:
                 yield at, size
 
     def pieces(self):
-        """(offset, size) of each piece of the block: one in a file, one an event in a pipe."""
+        """(offset, size) of each piece of the block: one in a file, one for each event in a pipe."""
         places = [(at + PIECE_OFFSET, size - PIECE_OFFSET) for at, size in self.block_events()]
         if not self.block_place()[1]:
             return places
@@ -206,7 +207,7 @@ class PerfData:
             raise Bad("the block is not in the last events of the pipe")
 
     def block(self):
-        """The bytes behind the magic, which a pipe has in several events"""
+        """The bytes after the magic; a pipe has them in several events."""
         if self.block_place()[1]:
             at, size = self.block_place()
             magic, data = self.bytes[at:at + 8], self.bytes[at + 8:at + size]
@@ -229,7 +230,7 @@ class PerfData:
         return data
 
     def infos(self):
-        """(offset, size) of each entry of BPF_PROG_INFO, and of what follows them."""
+        """(offset, size) of each entry of BPF_PROG_INFO, and of the bytes after them."""
         _, at, size = self.features().get(HEADER_BPF_PROG_INFO, (0, 0, 0))
         if not size:
             return [(0, 0)]
@@ -248,7 +249,7 @@ class PerfData:
         return self.infos()[-1]
 
     def names(self):
-        """By id: that of the main function, else of bpf_prog_info"""
+        """Names by id: of the main function, else of bpf_prog_info"""
         names = {}
         for at, _ in self.infos()[:-1]:
             (prog,) = struct.unpack_from("=I", self.bytes, at + BPIL_SIZE + INFO_ID_OFFSET)
@@ -263,12 +264,12 @@ def c_string(data):
 
 
 class Program:
-    """What the KSYMBOL and BPF_EVENT records say of a program."""
+    """A program as the KSYMBOL and BPF_EVENT records describe it."""
     def __init__(self, prog_id):
         self.id = prog_id
         self.tags = set()
         self.pid = None
-        self.loads, self.unloads = [], []   # the functions' names, each time
+        self.loads, self.unloads = [], []   # the names of the functions for each event
 
     def add(self, event, tag, pid, names):
         self.tags.add(tag)
@@ -282,7 +283,7 @@ class Program:
         return self.loads[0] if self.loads else []
 
     def name(self):
-        """Of bpf_prog_TAG_NAME; perf inject can append [KEY=VALUE]. Trampolines have other names."""
+        """TAG and NAME of bpf_prog_TAG_NAME; perf inject can append [KEY=VALUE]. Trampolines have other names."""
         main = next((name for name in self.functions() if name.startswith("bpf_prog_")), "")
         return "".join(main.split("_", 3)[3:]).split("[")[0]
 
@@ -395,7 +396,7 @@ def strip(data, path):
 
 
 class Block:
-    """Texts with the ids of the programs that have them; sets is [[(key, value)]], progs is [(id, set, name)]."""
+    """Texts with the ids of their programs. sets is [[(key, value)]], progs is [(id, set, name)]."""
 
     def __init__(self, data, names):
         self.data, self.at = data, 0
@@ -437,7 +438,7 @@ class Block:
         return text
 
     def add(self, text):
-        """The programs are next."""
+        """Read the programs, which are next."""
         nr = self.number()
         if not nr:
             raise Bad(f"offset {self.at:#x} of the block: a text of no program")
@@ -485,8 +486,8 @@ def print_pieces(data):
 
 def strip_block(data, path):
     """
-    Copy all, but end the section of BPF_PROG_INFO where its entries end, and leave out
-    the events of a pipe that have a piece of the block.
+    Copy a file without its block: the section of BPF_PROG_INFO ends where its entries end, and
+    events of a pipe with a piece of the block are left out.
     """
     _, size = data.block_place()
     copy = bytearray(data.bytes)
@@ -509,7 +510,7 @@ def print_sections(data):
 
 
 class Events:
-    """The fields of samples, all of the first event, and of side-band events of any."""
+    """The fields of samples, which belong to the first event, and of side band events."""
 
     def __init__(self, data):
         types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]
@@ -517,7 +518,7 @@ class Events:
         if any((self.type ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
             raise Bad("the events of the file have different sample ids")
         self.bytes, self.data = data.bytes, data
-        # By time; what perf record made up has none, and comes first.
+        # Sorted by time. Synthesized events have no time and come first.
         self.sorted = sorted((record for record in data.records
                               if record[1] in (SAMPLE, KSYMBOL, BPF_EVENT)), key=self.time)
 
@@ -533,7 +534,7 @@ class Events:
         at, kind, size = record
         if kind == SAMPLE:
             return self.sample(at, 2)
-        # In front of TIME in other records: TID
+        # Before TIME in other records: TID
         return struct.unpack_from("=Q", self.bytes, self.data.sample_id(at, kind, size) +
                                   8 * (self.type >> 1 & 1))[0]
 
@@ -545,7 +546,7 @@ def costs(data):
         if kind == KSYMBOL:
             addr, length, ksym_type, flags = struct.unpack_from("=QIHH", data.bytes, at + 8)
             name = c_string(data.bytes[at + 24:at + size])
-            # Code at the same place was freed, even if nobody told.
+            # Code at the same place was freed, even without an event.
             for start in [start for start, (end, *_) in functions.items()
                           if start < addr + length and addr < end]:
                 del functions[start]

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Write perf.data files byte by byte, from perf.data-file-format.txt alone: good
-ones, malformed ones, those of other machines. Shares no code with perf.
+Write perf.data files byte by byte: good files, malformed files, files of other machines. This
+was written from perf.data-file-format.txt alone and shares no code with perf.
 
   perfgen.py list                     print the name of each case
-  perfgen.py write CASE FILE [OPTION...]   and print the offset of what is odd
-        --big                         as a machine with big-endian byte order
-        --pipe                        as perf record does to a pipe
-        --dir                         a directory, as perf record --threads does
+  perfgen.py write CASE FILE [OPTION...]   write it, and print the offset of the odd event
+        --big                         in big-endian byte order
+        --pipe                        in the format of a pipe
+        --dir                         a directory, as from perf record --threads
   perfgen.py marks FILE               print BEGIN and END of the last metadata
                                       record, then of the block of a file
 
-A file has two programs, alpha (id 7) and beta (9), with two samples each, all of
-their metadata in records and in the block, which a pipe has in its last events. What a
-case has instead or besides stands between the samples, so that two come after it. A
-directory has the records a second time.
+A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
+in records and in the block; a pipe has the block in its last events. The odd events of a case
+are between the samples, so two samples come after them. A directory has the records twice.
 """
 import itertools
 import os
@@ -31,8 +30,8 @@ NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
 MAGIC, PIECE_HEAD_SIZE = b"BPFMETA2", 16
 MAX_CUT = 0xfff8 - 20 - PIECE_HEAD_SIZE  # bytes of the block in an event
-# Of its first events: they end within the length of the first text, the number of its
-# programs, and their ids, if it has 64 bytes.
+# The sizes of the first pieces. They end within the length of the first text, within the number of
+# its programs, and within their ids, if the text has 64 bytes.
 CUTS = (3, 66, 5)
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
@@ -49,31 +48,31 @@ class File:
     def __init__(self, big=False, pipe=False):
         self.big, self.pipe = big, pipe
         self.time = 1000
-        self.first = b""                # in front of all other records
+        self.first = b""                # before all other records
         self.odd = b""                  # between the samples
-        self.late = None                # a program whose PERF_RECORD_KSYMBOL is there
+        self.late = None                # a program whose PERF_RECORD_KSYMBOL is between the samples
         self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
         self.nr_infos = 2
         self.block = self.make_block()
-        self.second_block = b""         # after it; in a pipe, in events of its own
+        self.second_block = b""         # after the block; in a pipe, in events of its own
         self.section_size = None        # of the feature with the block
-        self.features = {}              # more of them: bytes by number
-        self.more_features = b""        # of a pipe, as records
+        self.features = {}              # more features: bytes by number
+        self.more_features = b""        # records with more features, of a pipe
         self.moved = None               # (feature, offset) in the table of sections
         self.last_feature = LAST_FEATURE
-        # Of each event, cpu-clock and task-clock: its id and what its samples and sample
-        # ids have besides. Samples are the first one's, other records the last one's. If
-        # there are two, all must have an IDENTIFIER.
+        # For each event, cpu-clock and task-clock: its id, and more fields of its samples and
+        # sample ids. Samples belong to the first event, other records to the last one. Two
+        # events must have an IDENTIFIER.
         self.events = [(1, 0)]
         self.attr_bits = (SAMPLE_ID_ALL,)
         self.attr_size = ATTR_SIZE
-        self.stale = b""                # after the sample id of what the kernel tells of programs
+        self.stale = b""                # after the sample id of the kernel's events about programs
         self.odd_offset = 0
-        self.chain = None               # of each sample after its address, if any
+        self.chain = None               # callchain of each sample after its address, if any
         self.with_records = True
         self.nr_samples = 2             # of each program
 
-    # numbers, in the order of the machine
+    # numbers, in the byte order of the machine
 
     def pack(self, fmt, *values):
         return struct.pack((">" if self.big else "<") + fmt, *values)
@@ -131,7 +130,7 @@ class File:
         return self.record(TEXT_POKE, body + self.sample_id() + self.stale, KERNEL)
 
     def mmap2(self, name, inode, misc=0, size=None):
-        """inode: the 24 bytes that tell it, by its numbers or a build ID"""
+        """inode: the 24 bytes of its numbers, or of a build ID"""
         name = name.ljust((len(name) // 8 + 1) * 8, b"\0")
         return self.record(MMAP2, self.u32(1, 1) + self.u64(0x400000, 0x1000, 0) + inode +
                            self.u32(5, 2) + name + self.sample_id(), misc, size)
@@ -179,7 +178,7 @@ class File:
         return self.make_texts([(text_of(entries), ids) for entries, ids in sets], **options)
 
     def make_texts(self, texts, magic=MAGIC, length=None, nr_progs=None, end=b""):
-        """Texts are (text, ids of programs). Of the last one, length is what the block says, and nr_progs."""
+        """Texts are (text, ids of programs). length and nr_progs replace those of the last text."""
         data = b"".join(self.string(text) + self.u32(len(ids), *ids) for text, ids in texts[:-1])
         text, ids = texts[-1]
         last = self.string(text)
@@ -193,7 +192,7 @@ class File:
                 self.second_block
         return dict(sorted({**features, **self.features}.items()))
 
-    # the whole
+    # the whole file
 
     def records(self):
         out = self.first
@@ -300,12 +299,12 @@ def first(file):
 
 
 def second_block(file):
-    """It has other metadata for one program, and one more program."""
+    """The second block has other metadata for one program, and one more program."""
     file.second_block = file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
 
 
 def long_value(value):
-    """One set has it after 20 bytes, the other after 9."""
+    """One set has the byte after 20 bytes, the other after 9."""
     sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
     return texts(*((text_of(entries), ids) for entries, ids in sets))
 
@@ -333,21 +332,21 @@ def last_text(text=BETA_TEXT, ids=(9,), **options):
 
 
 def last_string(data):
-    """Another text, of program 11, that is not padded"""
+    """Another text of program 11 that is not padded"""
     def change(file):
         file.block += file.u32(len(data)) + data + file.u32(1, 11)
     return change
 
 
 def events(change):
-    """change(file, pieces) returns what the events of a pipe have in place of the pieces of its block."""
+    """change(file, pieces) returns the bytes that replace the pieces of the block in the events of a pipe."""
     def change_file(file):
         file.block_events = lambda: b"".join(map(file.piece, change(file, file.pieces(file.block))))
     return change_file
 
 
 def event_says(number, size=0, left=0):
-    """Of the event with this number: what is added"""
+    """Add these bytes to the event with this number."""
     def change(file, pieces):
         data = pieces[number][PIECE_HEAD_SIZE:]
         behind = sum(len(piece) - PIECE_HEAD_SIZE for piece in pieces[number:][1:])
@@ -377,7 +376,7 @@ def feature(number):
 def overlap(file):
     if file.pipe:
         return
-    # The BTF is where the programs are, and so is the block.
+    # The BTF and the block are both where the programs are.
     file.features[BTF] = b""
     file.moved = (BTF, len(file.bytes()) - len(file.block))
 
@@ -451,7 +450,7 @@ CASES = {
     "text-controls": last_text(b"v\x9b\xc2\x9b\x1b\x7f=\"\x1b[1m\"\n"),
     "text-set-cut": long_value(b'"' + 4200 * "é".encode() + b'"'),
     "text-overlaps-section": overlap,
-    # its events in a pipe: four events
+    # the block in a pipe: four events
     "events-first-missing": events(lambda _, pieces: pieces[1:]),
     "events-second-missing": events(lambda _, pieces: pieces[:1] + pieces[2:]),
     "events-last-missing": events(lambda _, pieces: pieces[:-1]),
@@ -469,7 +468,7 @@ CASES = {
     "events-left-nothing": event_says(1, left=-83),
     "events-left-limit": event_says(0, left=(1 << 26) - 200),
     "events-left-huge": events(lambda file, pieces: [pieces[0][:12] + file.u32(0xffffffff) + pieces[0][16:]] + pieces[1:]),
-    # what stands in front of the block
+    # before the block
     "info-in-the-data": in_data,
     "info-count-huge": nr_infos(0xffffffff),
     "info-count-less": nr_infos(1),

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Compare the metadata that perf script prints with what is expected.
+Compare the metadata that perf script prints with the expected values.
 
   values.py entries SCRIPT PROG            print KEY<TAB>VALUE of each entry of PROG
   values.py programs SCRIPT                print the name of each record's program
-  values.py pretend WANT PROG              print what perf script has to print for PROG
+  values.py pretend WANT PROG              print the right output of perf script for PROG
   values.py compare WANT PREFIX SCRIPT PROG [ORACLE ID]
                                            compare all keys that start with PREFIX
 
@@ -16,9 +16,9 @@ variable, and ORACLE the output of "bpftool -j prog show":
   /* want: TEXT [bpftool: TEXT] */
   ... bpf_metadata_KEY ...
 
-Each value is judged twice: against the literal text, and against bpftool. The
-two must agree, except where the comment says what bpftool prints instead; a
-newer bpftool may then print the wanted value, but nothing else.
+Each value is compared twice: with the literal text, and with bpftool. The two must agree,
+unless the comment has another text of bpftool. Then a newer bpftool may print the wanted
+value, but nothing else.
 """
 import json
 import re
@@ -36,14 +36,14 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Bad(Exception):
-    """What is wrong with one value or file."""
+    """The problem with one value or file."""
 
 
 def read_records(path):
     """The (program, [(key, value), ...]) of each record, in file order."""
     records = []
     entries = None
-    # Only \n ends a line: what a value contains must not make one.
+    # Only \n ends a line: a value may contain other characters that splitlines() splits at.
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as script:
         for line in script.read().split("\n"):
             record = RECORD.search(line)
@@ -84,7 +84,7 @@ def read_expected(path, prefix):
 
 
 def parse(text):
-    """A form that is equal only for equal JSON: order, types and signs count."""
+    """A form that is equal only for equal JSON, including order, types and signs."""
 
     def integer(digits):
         return ("float", Decimal(digits)) if digits == "-0" else ("int", digits)
@@ -102,7 +102,7 @@ def parse(text):
 
 
 def equal(want, got):
-    """Equal, and where a fractional number is wanted, with the same digits in any notation."""
+    """Equal; a fractional number must have the same digits, in any notation."""
     if isinstance(want, (tuple, list)) and want and want[0] == "float":
         if not isinstance(got, tuple) or got[0] not in ("float", "int"):
             return False

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A program that costs time in each of its functions, for bpftool prog run. The
- * Makefile builds it without metadata, as two versions that differ in nothing but
- * this, and with other names for its functions.
+ * A program that uses CPU time in each of its functions, for bpftool prog run. The Makefile
+ * builds it without metadata, in two versions that differ only in their metadata, and with
+ * other names for its functions.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

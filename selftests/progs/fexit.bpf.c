@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Called at the end of another program: the kernel may allow that or not. */
+/* Called at the end of another program. Some kernels do not allow this. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What nobody needs in metadata, between two variables that must arrive. Each
- * comment says what perf makes of the variable.
+ * Values that try to break readers, between two variables that must arrive. Each comment
+ * tells how perf shows the variable.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -31,12 +31,12 @@ enum many {
 };
 
 const char bpf_metadata_a_first[] META = "kept";
-/* a member of no elements; the kernel takes no such variable */
+/* a member without elements; the kernel accepts no variable without elements */
 const volatile struct {
 	int number;
 	char none[0];
 } bpf_metadata_b_no_elements META = { .number = 6 };
-/* a number: what it points to was never defined */
+/* a number: its target type is not defined */
 const struct forward *const volatile bpf_metadata_c_forward META = (void *)7;
 /* a struct whose type refers to itself */
 const volatile struct list bpf_metadata_d_cycle META = { .value = 8 };
@@ -44,7 +44,7 @@ const volatile struct list bpf_metadata_d_cycle META = { .value = 8 };
 const volatile struct n20 bpf_metadata_e_nested META = {};
 /* left out: its text is longer than a value may be */
 const volatile int bpf_metadata_f_long[40000] META = { 1 };
-/* left out: more work than is spent on a map, and with it all that follow */
+/* left out: more work than perf spends on a map; so are all variables after it */
 const volatile enum many bpf_metadata_g_work[1100] META = { [0 ... 1099] = e999 };
 /* left out with it */
 const char bpf_metadata_h_last[] META = "lost";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records where a perf event strikes, and what the event tells the program. All
- * of its metadata comes from the build.
+ * Records the addresses that a perf event interrupts, and the context that the program gets.
+ * The build adds all metadata.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define relocated __attribute__((preserve_access_index))
 
-/* The context, as far as it is read, with the registers of either architecture. */
+/* The part of the context that is read, with the registers of both architectures. */
 struct bpf_perf_event_data___x86 {
 	struct {
 		unsigned long ip;
@@ -60,7 +60,7 @@ int record_ip(struct bpf_perf_event_data___x86 *ctx)
 
 	if (bpf_core_field_exists(ctx->regs.ip)) {
 		place.ip = ctx->regs.ip;
-		/* Or it is one load with two offsets, which the context does not allow. */
+		/* Else clang makes one load with two offsets, which the verifier refuses for a context. */
 		barrier_var(place.ip);
 	} else {
 		place.ip = arm64->regs.pc;

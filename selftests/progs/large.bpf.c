@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* As much text as a map may have, but for 64 KiB. */
+/* As much text as a map may have, less 64 KiB. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

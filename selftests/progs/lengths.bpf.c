@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys and values at the limits of a record: 63 and 255 bytes are whole, one
- * byte more is cut. lengths.sh knows these variables.
+ * Keys and values at the limits of a record: 63 and 255 bytes are whole, one more byte is
+ * truncated. lengths.sh knows these variables.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -11,7 +11,7 @@
 #define FIFTY TEN TEN TEN TEN TEN
 #define EURO "\xe2\x82\xac"
 
-/* 63, 64 and twice 80 characters that differ in the last one only */
+/* 63 characters, 64, and twice 80 that differ only in the last one */
 const int bpf_metadata_key63_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx META = 63;
 const int bpf_metadata_key64_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx META = 64;
 const int bpf_metadata_key80_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxA META = 1;
@@ -24,7 +24,7 @@ const char bpf_metadata_value256[] META = FIFTY FIFTY FIFTY FIFTY FIFTY "x256";
 const char bpf_metadata_value302[300] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY;
 const int bpf_metadata_value_array[200] META = { 1 };
 
-/* Each boundary of a three byte character falls on the cut once. */
+/* The limit is once at each byte of a three-byte character. */
 const char bpf_metadata_utf8_0[] META = FIFTY FIFTY FIFTY FIFTY "" EURO EURO EURO EURO EURO EURO
 	EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO;
 const char bpf_metadata_utf8_1[] META = FIFTY FIFTY FIFTY FIFTY "x" EURO EURO EURO EURO EURO EURO

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Some loaders only bring the maps that a program refers to. */
+/* Some loaders load only the maps that a program refers to. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "../../metadata.bpf.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Values that can't be part of a function's name as they are. names.sh knows the keys. */
+/* Values that must be encoded in the name of a function. names.sh knows the keys. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -9,7 +9,7 @@
 
 const char bpf_metadata_array[] META = { 1, 2, 3 };
 const char bpf_metadata_empty[] META = "";
-/* 450 characters, and it is cut within what is encoded */
+/* 450 characters; the limit is within an encoded character */
 const char bpf_metadata_long[] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY "xx";
 const int bpf_metadata_number META = -7;
 const char bpf_metadata_odd[] META = "a b;c\n\t%s]{[\"'(\\)->,=/\x1b\xe2\x82\xac";

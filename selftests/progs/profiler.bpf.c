@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A profiler: how often each task was seen in which stacks. The build adds the
- * other keys.
+ * A profiler: counts the samples of each task and stack. The build adds the other keys.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -15,7 +14,7 @@
 const char bpf_metadata_version[] SEC(".rodata") = PROFILER_VERSION;
 char LICENSE[] SEC("license") = "GPL";
 
-/* The stacks are ids in the map, or a negative error where there is none. */
+/* The stacks are ids in the map, or a negative error. */
 struct stack_key {
 	__u32 tgid;
 	__u32 pid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Twenty programs, different code each, and one map that all of them share. */
+/* Twenty programs with different code, and one map that all of them share. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A program that calls another by a tail call, which calls a third: each costs more. */
+/* Three programs; each calls the next with a tail call, and costs less than the next. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two read-only maps; the program reads a variable of the second only. */
+/* Two read-only maps; the program reads only a variable of the second. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

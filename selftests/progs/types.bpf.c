@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A variable of each C type that a value text exists for, all in one object,
- * except floating point (types_float.bpf.c) and what clang does not write
- * (../holders/handmade_btf.c).
+ * One object with a variable of each C type that has a text. Floating point is in
+ * types_float.bpf.c, types that clang does not write are in ../holders/handmade_btf.c.
  *
- * values.py reads the comment before each variable: "want" is the text that
- * perf must print; "bpftool" is what bpftool prints instead, where it differs.
+ * values.py reads the comment before each variable: "want" is the text that perf must print,
+ * "bpftool" is the text of bpftool if it differs.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -95,7 +94,7 @@ void *const bpf_metadata_ptr META = (void *)0x1234;
 /* want: [1,2] */
 void *const bpf_metadata_ptr_array[] META = { (void *)1, (void *)2 };
 
-/* Strings that need no escapes: upstream perf prints them the same */
+/* Strings that need no escapes: upstream's perf prints the same */
 
 typedef char my_char;
 typedef char name_t[8];
@@ -119,7 +118,7 @@ const char bpf_metadata_text_format[] META = "</script> & %s %n ${x}";
 /* want: "typedef" */
 const name_t bpf_metadata_text_typedef META = "typedef";
 
-/* For bpftool, only the name "char" makes text. */
+/* bpftool prints text only for the type name "char". */
 /* want: "signed" bpftool: [115,105,103,110,101,100,0] */
 const signed char bpf_metadata_text_signed[] META = "signed";
 /* want: "unsigned" bpftool: [117,110,115,105,103,110,101,100,0] */
@@ -140,7 +139,7 @@ const char bpf_metadata_str_control[] META = "tab\tline\ncr\r";
 const char bpf_metadata_str_terminal[] META = "\x1b[2J\x01\x1f";
 /* want: "a\u007fb" bpftool: [97,127,98,0] */
 const char bpf_metadata_str_del[] META = "a\x7f" "b";
-/* U+009B introduces a control sequence, as ESC [ does. */
+/* U+009B begins a control sequence, like ESC [. */
 /* want: "\u009b2J" bpftool: [-62,-101,50,74,0] */
 const char bpf_metadata_str_c1[] META = "\xc2\x9b" "2J";
 /* want: "café" bpftool: [99,97,102,-61,-87,0] */
@@ -158,7 +157,7 @@ const char bpf_metadata_str_array[2][8] META = { "one", "two" };
 /* want: [["a","b"],["","d"]] */
 const char bpf_metadata_str_array2[2][2][2] META = { { "a", "b" }, { "", "d" } };
 
-/* Char arrays that are no strings: numbers */
+/* Char arrays that are not strings: numbers */
 
 /* want: [255,254,0] bpftool: [-1,-2,0] */
 const char bpf_metadata_num_no_utf8[] META = "\xff\xfe";
@@ -174,7 +173,7 @@ const char bpf_metadata_num_past_last[] META = "\xf4\x90\x80\x80";
 const signed char bpf_metadata_num_signed[] META = { 65, -1, 0 };
 /* want: [65,255,0] */
 const unsigned char bpf_metadata_num_unsigned[] META = { 65, 255, 0 };
-/* Without a NUL, only char is text: this can be a hash. */
+/* Without a NUL, only "char" is text: this can be a hash. */
 /* want: [97,98] */
 const __u8 bpf_metadata_num_no_nul[2] META = { 'a', 'b' };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Floating point has an object of its own: at the first such variable bpftool
- * (7.1, and the source of 7.6) prints "(unsupported-kind", which is no JSON, and stops.
- * So there is no oracle here, only the literals.
+ * Floating point has an object of its own: at the first such variable bpftool (7.1, and the
+ * source of 7.6) prints "(unsupported-kind", which is not JSON, and stops. So the values are
+ * compared only with the literals.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

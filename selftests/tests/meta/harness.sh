@@ -361,14 +361,14 @@ test_lib_reports_what_happened()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-test_lib_skips_what_has_no_subject_on_the_tag()
+test_lib_skips_tests_that_do_not_apply_to_the_tag()
 {
 	write_test_file
 	printf '%s\t%s\n' 'inner: (fail .*|none)' 'it is right there' 'inner: pas' 'another name' >"$TMP/lacks"
 	PBM_EMULATED=0 PBM_FILTER='by name|pass' PBM_LACKS=$TMP/lacks PBM_TAG=v0.1 bash "$TMP/inner.sh" >"$TMP/out"
 	cat >"$TMP/want" <<-'END'
 		ok 1 inner: pass
-		ok 2 inner: fail by name # SKIP no subject on v0.1: it is right there
+		ok 2 inner: fail by name # SKIP does not apply to v0.1: it is right there
 	END
 	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
 	same "results" "$TMP/want" "$TMP/got"

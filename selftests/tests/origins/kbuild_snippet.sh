@@ -154,7 +154,7 @@ test_bpftool_loads_and_shows_them()
 {
 	local pin
 
-	mountpoint -q /sys/fs/bpf || skip "/sys/fs/bpf is no BPF file system"
+	mountpoint -q /sys/fs/bpf || skip "no BPF file system is mounted at /sys/fs/bpf"
 	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 0
 		BPF_METADATA_version := 1.4.0
