@@ -11,6 +11,10 @@
 #				shows nothing new. NATIVE_ONLY=TEXT before run_tests does this
 #				for all tests of the file
 #	all_only		skip unless run-selftests.sh has --all
+#	few_symbols		before the tests of a file: perf sees 1/64 of the kernel's symbols.
+#				To read all of them takes longer than most commands of perf
+#	own_mounts [COMMAND]	before the tests of a file: run it in a mount namespace with a BPF
+#				file system, after this shell command
 #	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can be run
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
@@ -119,6 +123,26 @@ drop_tips()
 native_only()
 {
 	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
+}
+
+own_mounts()
+{
+	[[ -z ${PBM_LIST:-}${PBM_OWN_MOUNTS:-} ]] && unshare --mount true 2>/dev/null || return 0
+	# shellcheck disable=SC2016 # for the inner shell
+	PBM_OWN_MOUNTS=1 exec unshare --mount sh -e -c "${1:-:}"'
+		mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf || :
+		exec bash "$0"' "$0"
+}
+
+# perf needs _text and its like. Some tests look for bpf_test_run in callchains.
+few_symbols()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	own_mounts 'symbols=$(mktemp)
+		awk "NR % 64 == 1 || /[ _](text|stext|etext|edata|end|bpf_test_run)\$/" /proc/kallsyms >"$symbols"
+		chmod 444 "$symbols"
+		mount --bind "$symbols" /proc/kallsyms
+		rm "$symbols"'
 }
 
 all_only()

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 NATIVE_ONLY="it compares what two perfs make of the same files"
 
 # Record the same programs in the two modes that older perfs can read. The programs stay loaded
@@ -246,50 +248,6 @@ test_pipes()
 	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
-# first_error PERF ARGUMENT...: print the first error, or "status N" if there is none. The last
-# argument may be an unknown option, which is an error if all others are right.
-first_error()
-{
-	local perf=$1 status=0
-
-	shift
-	"$perf" "$@" >"$TMP/out" 2>&1 </dev/null || status=$?
-	grep -m 1 Error "$TMP/out" || echo "status $status"
-}
-
-# All abbreviations of the options that name BPF
-abbreviations()
-{
-	local option length
-
-	for option in bpf-event no-bpf-event bpf-metadata-keys no-bpf-metadata-keys; do
-		for ((length = ${#option}; length > 0; length--)); do
-			echo "--${option:0:length}"
-		done
-	done | sort -u
-}
-
-# An abbreviation that unpatched perf accepts still means the same.
-test_abbreviated_options()
-{
-	local command option old new nr=0
-
-	unpatched_perf
-	for command in record top diff report inject script "data convert"; do
-		for option in $(abbreviations); do
-			# shellcheck disable=SC2086 # words
-			old=$(first_error "$PBM_UNPATCHED_PERF" $command "$option" --no-such-option)
-			[[ $old = *no-such-option* ]] || continue
-			# shellcheck disable=SC2086 # words
-			new=$(first_error "$PBM_PERF" $command "$option" --no-such-option)
-			[[ $new = "$old" ]] || fail "perf $command $option: '$new', before '$old'"
-			nr=$((nr + 1))
-		done
-	done
-	echo "$nr abbreviations"
-	((nr > 20)) || fail "few are known to perf without the patches"
-}
-
 # want_bpf_events yes|no OPTION...: both perfs succeed, and their files have BPF events or not
 want_bpf_events()
 {
@@ -315,24 +273,6 @@ test_abbreviated_options_mean_the_same()
 	want_bpf_events no --no-bpf
 	want_bpf_events no --no-bpf-e
 	want_bpf_events no --bpf --no-bpf
-}
-
-# Unpatched perf gets the same options, except --bpf-metadata, which it does not know.
-test_pairs_of_options()
-{
-	local options=(--no-bpf-event --bpf-metadata=none --all-kernel --all-user) a b old new
-	local recording=(record -N -q -e cpu-clock -o "$TMP/options.data")
-
-	unpatched_perf
-	for a in "${options[@]}"; do
-		for b in "${options[@]}"; do
-			set -- "$a" "$b"
-			new=$(first_error "$PBM_PERF" "${recording[@]}" "$@" -- true)
-			old=$(first_error "$PBM_UNPATCHED_PERF" "${recording[@]}" "${@/--bpf-metadata=none/-q}" -- true)
-			echo "$*: $new"
-			[[ $new = "$old" ]] || fail "without the patches: $old"
-		done
-	done
 }
 
 run_tests

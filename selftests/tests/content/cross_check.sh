@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # Programs with and without metadata, with several functions, with a shared map, with several
 # records, and two programs with the same tag and different sets
 PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)

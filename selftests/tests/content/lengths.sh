@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 DIGITS=$(printf '0123456789%.0s' {1..30})
 X63=$(printf 'x%.0s' {1..63})
 

@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # Write the sorted entries of the first held program to $TMP/got.
 entries_of_held()
 {

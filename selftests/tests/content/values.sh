@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # All tests of this file share the recording of "$1".
 record_once()
 {

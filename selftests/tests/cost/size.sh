@@ -79,6 +79,7 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 
 callgrind_usable()
 {
+	all_only
 	unpatched_perf
 	command -v valgrind >/dev/null || skip "valgrind is not installed"
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"

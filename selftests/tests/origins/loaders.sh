@@ -72,7 +72,7 @@ check_loader()
 need_backports()
 {
 	BACKPORTS=$OUTPUT/backports
-	[[ -d $BACKPORTS ]] || skip "no packages of Debian's backports"
+	[[ -d $BACKPORTS ]] || { all_only; skip "no packages of Debian's backports"; }
 }
 
 # The pins go away with the mount.

@@ -201,13 +201,10 @@ check_hardware_event()
 	check_event_in_each_way "$1" "$PERIOD"
 }
 
-test_cycles()
+test_hardware_events()
 {
 	check_hardware_event cycles
-}
-
-test_instructions()
-{
+	release
 	check_hardware_event instructions
 }
 

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 NATIVE_ONLY="it rewrites files"
 
 # All tests of this file share the recordings. The second program has no metadata of its own.

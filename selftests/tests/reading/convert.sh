@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 NATIVE_ONLY="it reads files"
 
 # All tests of this file share the recording.

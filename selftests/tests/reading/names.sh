@@ -413,7 +413,7 @@ test_hotspot_shows_them()
 {
 	local file
 
-	[[ -n $PERFPARSER ]] || skip "hotspot is not installed"
+	[[ -n $PERFPARSER ]] || { all_only; skip "hotspot is not installed"; }
 	record_once
 	names "$TMP/both" "$TMP/block-only-named" owner --bpf-metadata=header
 	for file in block-only block-only-named; do

@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
+few_symbols
+
 test_perf_script_tells_the_program_of_each_sample()
 {
 	record_once

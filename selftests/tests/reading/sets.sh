@@ -1,86 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Which set belongs to which program, in files of any writer: with records, with the block in the
-# header, from a pipe. perf report prints (unknown) and (ambiguous) where it must.
+# perf report of generated files: which set belongs to which program, where perf prints
+# (ambiguous), and how columns, children and the cost of the keys are.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-# want_rows FILE...: each file in $TMP has the rows of want-prog and want-set.
-want_rows()
-{
-	local file
-
-	for file; do
-		rows -s bpf_prog -F period,bpf_prog -i "$TMP/$file" >"$TMP/got"
-		same "programs in $file" "$TMP/want-prog" "$TMP/got"
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
-		same "sets in $file" "$TMP/want-set" "$TMP/got"
-	done
-}
-
-# The rows of the held programs, by program and set. Other programs may have equal names, and
-# records do not tell these apart.
-held_rows()
-{
-	rows -s bpf_prog,bpf_metadata -F period,bpf_prog,bpf_metadata -i "$1" |
-		awk -v held=" ${HELD_IDS[*]} " 'index(held, " " $1 " ")'
-}
-
-# Only rows with sets that no other program of the machine has
-rows_of_tests()
-{
-	grep '^owner="tests", '
-}
-
-# With records, with the block, with both, and a pipe
-test_files_of_any_writer_read_the_same()
-{
-	hold -o busy_v2 lazy plain
-	spend 0 20000 1 40000 2 20000
-	record "$TMP/both"
-	record - >"$TMP/writer-pipe"
-	perfdata strip "$TMP/both" "$TMP/writer-block"
-	perfdata strip-block "$TMP/both" "$TMP/writer-records"
-	costs_by_program "$TMP/both" >"$TMP/want-prog"
-	costs_by_set "$TMP/both" >"$TMP/want-set"
-	(($(grep -c -e '^(none)' -e '^owner="tests", ' "$TMP/want-set") == 3)) || fail "a program has no sample"
-	want_rows both writer-block
-	# Nothing in the file says that the writer looked at a program without records.
-	held_rows "$TMP/both" | sed 's/|(none)/|(unknown)/' >"$TMP/want"
-	(($(wc -l <"$TMP/want") == 3)) || fail "a program has no row"
-	held_rows "$TMP/writer-records" >"$TMP/got"
-	same "rows of records" "$TMP/want" "$TMP/got"
-
-	# The pipe is a second recording of the same programs. The test does not know the sets of
-	# other programs that run only then.
-	costs_by_program "$TMP/writer-pipe" >"$TMP/want"
-	rows -s bpf_prog -F period,bpf_prog -i - <"$TMP/writer-pipe" >"$TMP/got"
-	same "programs in a pipe" "$TMP/want" "$TMP/got"
-	costs_by_set "$TMP/both" "" "$TMP/writer-pipe" | rows_of_tests >"$TMP/want"
-	(($(wc -l <"$TMP/want") == 2)) || fail "not two versions in the pipe: $(cat "$TMP/want")"
-	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/writer-pipe" | rows_of_tests >"$TMP/got"
-	same "sets in a pipe" "$TMP/want" "$TMP/got"
-}
-
-# Four programs have the same name, and three of them have sets. Names in records do not tell which
-# set is whose. Ids in the block do.
-test_what_records_do_not_tell_is_ambiguous()
-{
-	native_only "it reads the file of another test"
-	record_once
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
-	same "programs without the block" "$TMP/costs" "$TMP/got"
-	sed 's/^[0-9]* busy\t/(ambiguous)\t/; s/^[0-9].*\t/(unknown)\t/' "$TMP/costs" | sum_up >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/records-only" >"$TMP/got"
-	same "sets without the block" "$TMP/want" "$TMP/got"
-	costs_by_set "$TMP/all" >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/block-only" >"$TMP/got"
-	same "sets of the block" "$TMP/want" "$TMP/got"
-	rows -s bpf_metadata -F period,bpf_metadata -i - <"$TMP/pipe" >"$TMP/got"
-	costs_by_set "$TMP/all" '' "$TMP/pipe" >"$TMP/want"
-	same "sets of the pipe" "$TMP/want" "$TMP/got"
-}
+BESIDE=yes
 
 # Two programs of one name and one set: the set may belong to either. As many equal sets as programs
 # are enough to decide.
@@ -211,66 +137,94 @@ test_a_program_without_an_image_is_not_the_kernel()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# "Nobody looked" is not the same as "no metadata".
-test_what_nobody_looked_for_is_unknown()
+test_columns_align_whatever_characters_are_in_them()
 {
-	local file
+	local aligned
 
-	hold busy_v1 plain
-	spend 0 20000 1 20000
-	record "$TMP/unread" --bpf-metadata=none
-	record - --bpf-metadata=none >"$TMP/unread-pipe"
-	for file in unread unread-pipe; do
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/$file" >"$TMP/got"
-		awk -F '\t' '$1 != "N/A" { print $1 }' "$TMP/got" >"$TMP/names"
-		echo '(unknown)' >"$TMP/want"
-		same "sets of $file" "$TMP/want" "$TMP/names"
+	made_up_wide 200
+	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
+	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
+	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
+	[[ $aligned = 2 ]] || fail "$aligned rows"
+	# The underline is as long as the longest text.
+	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
+
+	# A row ends at the width, and not within a character.
+	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
+	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
+	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
+	same "cut columns" "$TMP/want" "$TMP/got"
+}
+
+# want_children KEY CHILDREN...: with this key, the rows of the generated file have these children.
+want_children()
+{
+	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
+		-F "overhead_children,overhead,$1" -i "$TMP/made-up" >"$TMP/report"
+	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
+	printf '%s\n' "${@:2}" >"$TMP/want"
+	same "children by $1" "$TMP/want" "$TMP/got"
+}
+
+# Programs with the same set are one row, which counts a callchain with two of them once.
+test_children_of_a_row_count_each_sample_once()
+{
+	local sets
+
+	for sets in 'perfgen.ALPHA[4]' '[]'; do
+		made_up <<-END
+			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
+			file.block = file.make_block([($sets, [7, 9])])
+		END
+		want_children bpf_metadata 100.00%
+	done
+	# Each program has a row. All samples have both programs in their callchains.
+	want_children bpf_prog 100.00% 100.00%
+}
+
+# If perf knows the sets only at the end of the file, it turns --children off and says so.
+test_children_without_the_block_are_left_out()
+{
+	made_up <<-'END'
+		file.chain = [perfgen.BETA[3] + 16]
+		file.block = b""
+	END
+	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/report" \
+		2>"$TMP/messages"
+	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
+	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
+	if grep -q -e '100.00%' "$TMP/report"; then
+		fail "more than their own samples: $(cat "$TMP/report")"
+	fi
+}
+
+# The test counts instructions, because their number is stable. bpf_prog once took 2.3 times as many.
+# perf collects rows of one set in the end, as it does for one comm.
+test_the_keys_take_as_long_as_those_of_base()
+{
+	local pair cost base
+
+	native_only "it counts instructions of perf in user space"
+	command -v valgrind >/dev/null || skip "valgrind is not installed"
+	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"
+	made_up <<-'END'
+		file.nr_samples = 10000
+	END
+	for pair in bpf_prog:dso bpf_metadata:comm; do
+		base=$(instructions_of report --stdio -s "${pair#*:},time" --time-quantum 1ns -i "$TMP/made-up")
+		cost=$(instructions_of report --stdio -s "${pair%:*},time" --time-quantum 1ns -i "$TMP/made-up")
+		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "next to no rows"
+		echo "-s ${pair%:*} takes $((100 * cost / base)) % of the instructions of -s ${pair#*:}"
+		((10 * cost <= 11 * base)) || fail "that is too much"
 	done
 }
 
-test_files_of_a_peer()
+# The instructions of a perf command in user space
+instructions_of()
 {
-	peer_perf
-	hold busy_v2 lazy
-	spend 0 20000 1 40000
-	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
-	perfdata types "$TMP/peer" >"$TMP/types"
-	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
-	record "$TMP/ours" --bpf-metadata=header
-	costs_by_program "$TMP/peer" >"$TMP/want"
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/peer" >"$TMP/got"
-	same "programs" "$TMP/want" "$TMP/got"
-	costs_by_set "$TMP/ours" "" "$TMP/peer" | sed 's/^(none)/(unknown)/' | sum_up |
-		rows_of_tests >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/peer" | rows_of_tests >"$TMP/got"
-	same "sets" "$TMP/want" "$TMP/got"
-}
-
-# The programs have the same name and tag, different ids, and maybe the same address.
-test_reloaded_programs_are_told_apart()
-{
-	start_recording "$TMP/reloaded" -a -F 4000
-	hold busy_v1
-	spend 0 20000
-	"${WORKLOAD[@]}"
-	release
-	hold busy_v2
-	spend 0 40000
-	"${WORKLOAD[@]}"
-	stop_recording
-	costs_by_program "$TMP/reloaded" >"$TMP/want-prog"
-	costs_by_set "$TMP/reloaded" >"$TMP/want-set"
-	grep -q 'version="1.0"' "$TMP/want-set"
-	grep -q 'version="2.0"' "$TMP/want-set"
-	perfdata strip "$TMP/reloaded" "$TMP/reloaded-block"
-	perfdata strip-block "$TMP/reloaded" "$TMP/reloaded-records"
-	want_rows reloaded reloaded-block
-	want_script_costs "$TMP/reloaded"
-	# The records have two programs of the same name.
-	sed 's/^owner="tests", version="[12].0"/(ambiguous)/; s/^(none)/(unknown)/' "$TMP/want-set" |
-		sum_up >"$TMP/want-records"
-	mv "$TMP/want-records" "$TMP/want-set"
-	want_rows reloaded-records
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
+		"$PBM_PERF" "$@" >"$TMP/out" 2>"$TMP/err" || fail "$*: $(tail -n 5 "$TMP/err")"
+	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
 }
 
 run_tests

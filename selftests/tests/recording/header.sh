@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 DIGITS=$(printf '0123456789%.0s' {1..30})
 
 # All tests of this file share two recordings, one for each mode.

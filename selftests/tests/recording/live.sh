@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # Check the text output: perfdata.py cannot read these files.
 check_shown()
 {
@@ -553,6 +555,7 @@ test_program_that_unloads_while_it_is_read_is_unknown()
 test_sample_filter()
 {
 	native_only "it takes a minute to verify the filter, and perf test does so"
+	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
 	start_recording "$TMP/data" -a --filter 'ip > 0'
 	churn -n 3

@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # expect_records N OPTION...: a short recording has N records of the held program. With N = 0 it
 # has no record of any program. Other programs may come and go.
 expect_records()

@@ -7,6 +7,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 # All tests of this file share a file and the recording of a pipe.
 record_once()
 {

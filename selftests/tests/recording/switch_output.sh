@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
+few_symbols
+
 clean_files()
 {
 	rm -f "$TMP"/data.2*
