@@ -13,9 +13,9 @@
  *		BPF_METADATA_REF();
  *		...
  *
- * bpftool and perf show the keys of all programs of an object, and the values with the
- * types that they have in C. The object needs BTF: compile it with -g. Documentation/origins.rst
- * says which loaders need BPF_METADATA_REF(), and where even that does not help.
+ * bpftool and perf show the keys of all programs of an object, and the values with their types
+ * in C. The object needs BTF: compile it with -g. Documentation/origins.rst says which loaders
+ * need BPF_METADATA_REF(), and which lose the metadata even then.
  */
 #ifndef __METADATA_BPF_H
 #define __METADATA_BPF_H
@@ -23,21 +23,21 @@
 /*
  * BPF_METADATA() - give all programs of the object a key
  * @key: a name in C
- * @...: its value: a constant of any type, or a string; of a struct skeletons need the type
+ * @...: its value, a constant of any type, or a string. Skeletons need the type of a struct.
  *
- * It adds no instruction. bpftool takes keys from .rodata and no other section. Weak, so
- * that objects with the same key can be linked to one, which keeps the value of the first.
+ * It adds no instruction. bpftool reads keys only from .rodata. Weak, so that objects with the
+ * same key can be linked to one. The result keeps the value of the first object.
  */
 #define BPF_METADATA(key, ...) \
 	const __typeof__(__VA_ARGS__) bpf_metadata_##key \
 		__attribute__((weak, used, section(".rodata"))) = __VA_ARGS__
 
 /*
- * BPF_METADATA_REF() - make a program refer to the metadata, in a function of it
+ * BPF_METADATA_REF() - make a program refer to the metadata; use it in a function of the program
  *
- * A program that refers to a map holds it, whoever loads the program. This adds one
- * instruction of two slots (16 bytes) and a byte to .rodata, and the program gets another
- * tag. Static, because cilium/ebpf refuses to relocate what is weak.
+ * A program that refers to a map holds it, with any loader. This adds one instruction of two
+ * slots (16 bytes) and a byte to .rodata, and changes the tag of the program. Static, because
+ * cilium/ebpf refuses to relocate weak symbols.
  */
 #define BPF_METADATA_REF() ({ \
 	static const char metadata_ref __attribute__((section(".rodata"))); \

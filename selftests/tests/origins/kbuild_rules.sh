@@ -145,7 +145,7 @@ test_what_cannot_be_is_refused()
 	enter_new_project "$TMP/p" a </dev/null
 	must_not_build "set BPF_METADATA_version"
 	must_not_build "BPF_METADATA_owner is not set" BPF_METADATA_version=1 BPF_METADATA_KEYS=owner
-	must_not_build "a-b is no name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
+	must_not_build "a-b is not a name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
 	must_not_build "SOURCE_DATE_EPOCH=soon" BPF_METADATA_version=1 SOURCE_DATE_EPOCH=soon
 	[[ ! -e a.bpf.o ]] || fail "there is an object"
 	# The section would have two sets of flags.
