@@ -13,6 +13,7 @@
 #	all_only		skip unless run-selftests.sh has --all
 #	few_symbols		before the tests of a file: perf sees 1/64 of the kernel's symbols.
 #				To read all of them takes longer than most commands of perf
+#	all_symbols		undo that, for the rest of the file
 #	own_mounts [COMMAND]	before the tests of a file: run it in a mount namespace with a BPF
 #				file system, after this shell command
 #	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can be run
@@ -143,6 +144,11 @@ few_symbols()
 		chmod 444 "$symbols"
 		mount --bind "$symbols" /proc/kallsyms
 		rm "$symbols"'
+}
+
+all_symbols()
+{
+	! mountpoint -q /proc/kallsyms || umount /proc/kallsyms
 }
 
 all_only()
