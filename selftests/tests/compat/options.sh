@@ -49,7 +49,7 @@ test_abbreviated_options()
 		done
 	done
 	echo "$nr abbreviations"
-	((nr > 20)) || fail "few are known to perf without the patches"
+	((nr > 20)) || fail "unpatched perf knows too few of them"
 }
 
 # Unpatched perf gets the same options, except --bpf-metadata, which it does not know.

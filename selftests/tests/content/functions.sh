@@ -23,7 +23,7 @@ same_functions()
 {
 	grep -E -e "$FUNCTIONS" "$2" | sort >"$TMP/want"
 	grep -E -e "$FUNCTIONS" "${3:-$TMP/programs}" | sort >"$TMP/got"
-	(($(wc -l <"$TMP/want") == 4)) || fail "$1 has not four functions: $(cat "$TMP/want")"
+	(($(wc -l <"$TMP/want") == 4)) || fail "$1 does not have four functions: $(cat "$TMP/want")"
 	same "functions in $1 and records" "$TMP/want" "$TMP/got"
 }
 

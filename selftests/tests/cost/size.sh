@@ -48,7 +48,7 @@ test_mode_header_adds_at_most_two_percent()
 	echo "events: $difference bytes more"
 	perfdata block "$TMP/patched" >"$TMP/block"
 	(($(awk '$2 == "many"' "$TMP/block" | wc -l) == 4 * PROGRAMS)) ||
-		fail "the block has not four keys of each program: $(cut -f 2 "$TMP/block" | sort | uniq -c)"
+		fail "the block does not have four keys of each program: $(cut -f 2 "$TMP/block" | sort | uniq -c)"
 	block=$(size_of block "$TMP/patched-sections")
 	size=$(stat -c %s "$TMP/plain")
 	echo "block: $block bytes, file without: $size"

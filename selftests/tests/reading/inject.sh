@@ -24,7 +24,7 @@ record_once()
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
 	perfdata strip-block "$TMP/pipe" "$TMP/pipe-records"
 	held_lines "$TMP/both" >"$TMP/block"
-	(($(wc -l <"$TMP/block") == 7)) || fail "the block has not all programs: $(cat "$TMP/block")"
+	(($(wc -l <"$TMP/block") == 7)) || fail "the block lacks programs: $(cat "$TMP/block")"
 	# The first two programs have the same name, so records do not tell which set is whose.
 	grep -v -E -e "^(${HELD_IDS[0]}|${HELD_IDS[1]}) " "$TMP/block" >"$TMP/decided"
 	perfdata programs "$TMP/both" >"$TMP/programs"

@@ -54,7 +54,7 @@ test_samples_tell_the_callee_where_bpf_stats_tell_the_first_caller()
 	record_once
 	cat "$TMP/run-times"
 	[[ $(sed -E 's/[1-9][0-9]*$/N/' "$TMP/run-times") = $'entry N\nleaf 0\nmiddle 0' ]] ||
-		fail "bpf_stats counts others, too"
+		fail "bpf_stats counts other programs, too"
 	periods >"$TMP/periods"
 	cat "$TMP/periods"
 	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "not leaf, middle, entry"

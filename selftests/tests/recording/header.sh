@@ -326,7 +326,7 @@ test_perf_check_knows_the_feature()
 {
 	"$PBM_PERF" check feature bpf-metadata >"$TMP/got"
 	cat "$TMP/got"
-	grep -q -E '^ *bpf-metadata: \[ on +\]' "$TMP/got" || fail "perf check does not say that it is on"
+	grep -q -E '^ *bpf-metadata: \[ on +\]' "$TMP/got" || fail "perf check does not print that it is on"
 }
 
 run_tests

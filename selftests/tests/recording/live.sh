@@ -351,7 +351,7 @@ test_newer_perf_that_records_at_the_same_time()
 	nr=$(grep -c -e 'PERF_RECORD_MMAP2 .*/' "$TMP/out")
 	((nr > 0)) || fail "no map of a file is recorded"
 	if grep -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]*>\]: ' "$TMP/out"; then
-		fail "build IDs that nobody asked for"
+		fail "build IDs that the event did not ask for"
 	fi
 	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
 	grep -q -e '^# Samples: [1-9]' "$TMP/out"

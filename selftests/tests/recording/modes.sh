@@ -47,9 +47,9 @@ must_refuse()
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
 	[[ ! -e $TMP/refused ]] || fail "there is a file"
-	grep -q -w all "$TMP/messages" || fail "it does not say that it knows 'all'"
-	grep -q -w header "$TMP/messages" || fail "it does not say that it knows 'header'"
-	grep -q -w none "$TMP/messages" || fail "it does not say that it knows 'none'"
+	grep -q -w all "$TMP/messages" || fail "it does not list the value 'all'"
+	grep -q -w header "$TMP/messages" || fail "it does not list the value 'header'"
+	grep -q -w none "$TMP/messages" || fail "it does not list the value 'none'"
 }
 
 test_all_is_the_default()

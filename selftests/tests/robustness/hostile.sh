@@ -148,7 +148,7 @@ test_nobody_learns_the_metadata_of_others()
 	prepare_nobody
 	hold simple
 	if as_nobody "$BPFTOOL" prog show id "${HELD_IDS[0]}" >"$TMP/shown" 2>&1; then
-		fail "bpftool shows it to nobody: $(cat "$TMP/shown")"
+		fail "bpftool shows it to the user nobody: $(cat "$TMP/shown")"
 	fi
 	as_nobody "$PBM_PERF" record -N -q -o "$TMP/nobody/data" -- "${WORKLOAD[@]}"
 	want_no_records "$TMP/nobody/data"
@@ -156,7 +156,7 @@ test_nobody_learns_the_metadata_of_others()
 	[[ ! -s $TMP/block ]] || fail "there is a block: $(cat "$TMP/block")"
 	# Only its owner may read perf.data, as with unpatched perf.
 	record "$TMP/data"
-	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "others may read perf.data"
+	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "other users may read perf.data"
 }
 
 run_tests

@@ -1737,7 +1737,7 @@ test_a_wrong_size_of_attributes_is_refused()
 	run_to '[1-9]*' script -i "$TMP/file"
 	grep -x -F 'incompatible file format (rerun with -v to learn more)' "$TMP/out"
 	if grep -e 'newer perf' "$TMP/out"; then
-		fail "takes a broken file for that of a newer perf"
+		fail "takes a broken file for the file of a newer perf"
 	fi
 }
 

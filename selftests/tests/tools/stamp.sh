@@ -133,7 +133,7 @@ wants_records_of_functions()
 		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no such function: $(cat "$TMP/symbols")"
 	done
 	cut -f 1 "$TMP/entries" | sort -u | grep -v -x -F -f "$TMP/ksymbols" >"$TMP/strange" || :
-	[[ ! -s $TMP/strange ]] || fail "records that are named as no function: $(cat "$TMP/strange")"
+	[[ ! -s $TMP/strange ]] || fail "records with names that no function has: $(cat "$TMP/strange")"
 }
 
 # bpftool can dump the machine code only if it is built with a disassembler.
