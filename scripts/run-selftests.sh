@@ -57,8 +57,8 @@ TEST_PACKAGES=(
 	# run: bpftool to compare with, the second reader, counters of system calls and of
 	# instructions, the terminal
 	bpftool python3 strace valgrind tmux util-linux
-	# Kbuild.snippet: the tools of its users, the oldest and the newest clang, Kbuild
-	git cmake llvm clang-13 clang-19 "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
+	# Kbuild.snippet: the tools of its users, Kbuild; prepare adds the oldest and the newest clang
+	git cmake llvm "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 	# other loaders, another compiler
 	iproute2 bpftrace libbpf-dev golang-go golang-github-cilium-ebpf-dev gcc-bpf
 )
@@ -695,6 +695,11 @@ print_totals()
 
 prepare()
 {
+	local clangs=()
+
+	packages__update_lists "$OPT_INSTALL"
+	mapfile -t clangs < <(packages__numbered clang | sed -n '1p; $p')
+	TEST_PACKAGES+=("${clangs[@]}")
 	[[ $OPT_ALL = no ]] || TEST_PACKAGES+=("${ALL_PACKAGES[@]}")
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
 	cross__prepare

@@ -36,8 +36,7 @@ debian__sources()
 
 debian__check_sources()
 {
-	[[ -z $(debian__sources) ]] || return 0
-	((EUID)) || run_logged "update the package lists" packages__apt update || :
+	packages__update_lists yes
 	[[ -n $(debian__sources) ]] ||
 		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
 }

@@ -7,6 +7,9 @@
 #	packages__missing PACKAGE...		print those that are not installed
 #	packages__require yes|no PACKAGE...	install what is missing (yes), or
 #						die with the exact apt line (no)
+#	packages__update_lists yes|no		get apt's lists if there are none (yes, as root)
+#	packages__numbered NAME			print the packages NAME-NUMBER of this
+#						distribution, by number
 #
 # Reads:
 #	PERF_PACKAGES	below: all that fetching, patching and building perf needs
@@ -58,6 +61,20 @@ packages__note()
 {
 	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||
 		warn "cannot note in $CACHE_DIR which packages were installed"
+}
+
+# A fresh machine may have no lists.
+packages__update_lists()
+{
+	command -v apt-get > /dev/null || return 0
+	[[ $1 = yes && $EUID = 0 && -z $(apt-get indextargets 'Identifier: Packages') ]] || return 0
+	run_logged "update the package lists" packages__apt update || :
+}
+
+packages__numbered()
+{
+	command -v apt-cache > /dev/null || return 0
+	apt-cache search --names-only "^$1-[0-9]+\$" | awk '{ print $1 }' | sort -V
 }
 
 packages__install()

@@ -245,16 +245,13 @@ source__pool_uris()
 	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
 }
 
-# POOL_URIS is set in apt's order.  A fresh machine may have no lists yet.
+# POOL_URIS is set in apt's order.
 source__load_pool_uris()
 {
 	POOL_URIS=()
 	command -v apt-get > /dev/null || return 0
+	packages__update_lists "$OPT_INSTALL"
 	mapfile -t POOL_URIS < <(source__pool_uris)
-	if ((${#POOL_URIS[@]} == 0)) && [[ $OPT_INSTALL = yes ]] && ((EUID == 0)); then
-		run_logged "update the package lists" packages__apt update || :
-		mapfile -t POOL_URIS < <(source__pool_uris)
-	fi
 	((${#POOL_URIS[@]})) ||
 		FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
 }

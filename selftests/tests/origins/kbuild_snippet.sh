@@ -195,13 +195,19 @@ test_command_after_the_compilation()
 	[[ ! -e a.bpf.o ]] || fail "there is an object"
 }
 
+# The default clang, and the oldest and the newest from 13 up
+print_clangs()
+{
+	echo clang
+	compgen -c clang- | grep -x 'clang-[0-9]*' | sort -u -V | awk -F - '$2 >= 13' | sed -n '1p; $p'
+}
+
 # Each program gets one more instruction. The functions that it calls get none.
 test_programs_refer_to_their_metadata_if_asked()
 {
 	local clang name
 
-	for clang in clang-13 clang clang-19; do
-		command -v "$clang" >/dev/null || continue
+	for clang in $(print_clangs); do
 		for name in none functions shared; do
 			enter_new_project "$TMP/p" <<-END
 				BPF_METADATA_version := 1.4.0
@@ -226,8 +232,7 @@ test_cilium_ebpf_keeps_them_if_asked()
 	local clang
 
 	[[ -x $OUTPUT/cilium ]] || skip "no Go or no cilium/ebpf when the tests were built"
-	for clang in clang-13 clang clang-19; do
-		command -v "$clang" >/dev/null || continue
+	for clang in $(print_clangs); do
 		enter_new_project "$TMP/p" a <<-END
 			SOURCE_DATE_EPOCH := 0
 			BPF_METADATA_version := 1.4.0
