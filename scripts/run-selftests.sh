@@ -83,8 +83,8 @@ Tests:
                     left out without it. --filter and --vm include these tests, too
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
-  --lacking         run only the tests that scripts/pins says TAG lacks; a test that
-                    passes is a failure
+  --lacking         run only the tests that do not apply to TAG, see selftests/lacks; a
+                    test that passes is a failure
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
@@ -267,24 +267,24 @@ list_program()
 	fi
 }
 
-# Sets OPT_FILTER to the tests that the tag lacks.
+# Sets OPT_FILTER to the tests that do not apply to the tag.
 select_lacking()
 {
 	[[ $OPT_LACKING = yes ]] || return 0
 	[[ -z $OPT_FILTER && $OPT_VM = no ]] || die_usage "--lacking excludes --filter and --vm"
 	OPT_FILTER=$(pin__print_lacks "$TAG" | cut -f 1 | paste -s -d '|')
-	[[ -n $OPT_FILTER ]] || { msg "$PINS_FILE: $TAG lacks no test"; exit 0; }
+	[[ -n $OPT_FILTER ]] || { msg "$LACKS_FILE: no test for $TAG"; exit 0; }
 	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
-# The table must not name tests that do not exist.
+# The list must not name tests that do not exist.
 check_lacks()
 {
 	local test
 
 	while IFS=$'\t' read -r test _; do
 		grep -q -x -E -e "$test" <<<"$SELECTED" ||
-			die "$PINS_FILE: $TAG lacks '$test', but no test has such a name" "see --list for the names"
+			die "$LACKS_FILE: '$test' for $TAG, but no test has such a name" "see --list for the names"
 	done < <(pin__print_lacks "$TAG")
 }
 
@@ -516,7 +516,7 @@ run_kselftest()
 expect_failures()
 {
 	if [[ $OPT_LACKING = yes ]]; then
-		report__expect_failures "$OPT_FILTER" "passes although scripts/pins says that $TAG lacks it"
+		report__expect_failures "$OPT_FILTER" "passes although it is in selftests/lacks for $TAG"
 	else
 		cat
 	fi

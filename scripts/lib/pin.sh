@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tags that the scripts know: scripts/pins, whose head says its format.
+# The tags that the scripts know: scripts/pins, and selftests/lacks. Their heads describe
+# the formats.
 #
 # Usage (after lib/common.sh):
 #	pin__list		print the known tags
-#	pin__of_state STATE	print those of a state
+#	pin__of_state STATE	print the tags of a state
 #	pin__check_tag TAG	die if it is unknown, with the list
 #	pin__load TAG		read what is known of the tag, or die likewise
-#	pin__print_lacks TAG	print the tests that have no subject on the tag: a
-#				regular expression and a reason, with a tab between
+#	pin__print_lacks TAG	print the tests that do not apply to the tag: a regular
+#				expression and a reason, with a tab between
 #
 # Reads:
 #	PBM_PINS	the table (default: scripts/pins)
+#	PBM_LACKS_FILE	the list of tests (default: selftests/lacks)
 # Sets:
+#	PINS_FILE LACKS_FILE
 #	PIN_STATE PIN_VERSION PIN_COMMIT
 #	PIN_SOURCES	array of "ORIGIN FILE SHA256 VERSION"
 #	PIN_DIFFERS	array of "VERSION PATH"
 
 PINS_FILE=${PBM_PINS:-$REPO_DIR/scripts/pins}
+LACKS_FILE=${PBM_LACKS_FILE:-$REPO_DIR/selftests/lacks}
 
 pin__list()
 {
@@ -59,7 +63,6 @@ pin__load()
 		commit)		PIN_COMMIT=$a ;;
 		source)		PIN_SOURCES+=("$a $b $c $d") ;;
 		differs)	PIN_DIFFERS+=("$a $b") ;;
-		lacks)		;;
 		*)		die "$PINS_FILE: unknown field '$key'" "compare with its head" ;;
 		esac
 	done < <(pin__lines "$1")
@@ -69,5 +72,5 @@ pin__load()
 
 pin__print_lacks()
 {
-	pin__lines "$1" | sed -n 's/^lacks[[:space:]]*\([a-z_]*: [^:]*\): */\1\t/p'
+	awk -F '\t' -v tag="$1" '!/^#/ && index("," $1 ",", "," tag ",") { print $2 "\t" $3 }' "$LACKS_FILE"
 }
