@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian packages of any architecture, unpacked below the cache and not installed,
-# for guests.
+# Debian packages of any architecture for guests. They are unpacked below the cache, and
+# not installed.
 #
 # Usage (after lib/common.sh, lib/arch.sh, arch__load, log_to):
-#	debian__unpack NAME PACKAGE...	unpack them, and what they depend on, for ARCH;
-#					sets DEBIAN_DIR.  Done once: to have newer
+#	debian__unpack NAME PACKAGE...	unpack them for ARCH, with their dependencies, and
+#					set DEBIAN_DIR.  This is done once: to have newer
 #					packages, remove the directory
-#	debian__unpack_userland		all that a guest of ARCH runs and cross builds
-#					link with: one consistent set of libraries
+#	debian__unpack_userland		unpack the programs of a guest of ARCH, and the
+#					libraries for cross builds, as one consistent set
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
 # Sets:
 #	DEBIAN_DIR
 #
-# Packages come from the archive that apt has on this machine, with its signatures;
+# Packages come from the archive that apt has on this machine, with its signatures.
 # mmdebstrap resolves the dependencies.  No script of a package runs.
 
-# Programs that selftests/ and the runner call (with perl it prints results when they are
-# there), then what perf and the tests are linked with
+# First programs that selftests/ and the runner call (perl lets the runner print results at
+# once), then libraries that perf and the tests are linked with
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux

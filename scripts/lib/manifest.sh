@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The manifest of an installation: which files and directories it made, and what was
-# in the files.
+# The manifest of an installation: its files with their checksums, and its directories.
 #
 # Usage (after lib/common.sh):
-#	manifest__write DIR	about to install all of DIR below DESTDIR: write the
-#				manifest there
+#	manifest__write DIR	write the manifest for DIR, right before its files are
+#				installed below DESTDIR
 #	manifest__files		print the files
-#	manifest__has PATH	PATH is one of them
-#	manifest__changed	print the files whose content is not what was installed
-#	manifest__remove [FILE...]	remove all files but these, directories that
-#				are empty then, and, unless there are such files, the
-#				manifest
+#	manifest__has PATH	PATH is one of the files
+#	manifest__changed	print the files that were changed since they were installed
+#	manifest__remove [FILE...]	remove all files except FILE..., then empty
+#				directories, and the manifest if no FILE is given
 #
 # Reads:
 #	MANIFEST	its path
 #	DESTDIR		the root of the installation; empty for /
-#	HOME_DIR	the directory that is all ours, as it is called in that root
+#	HOME_DIR	the directory that only the installation uses, as it is called
+#			in that root
 #
-# Files and directories are printed and given as their paths from DESTDIR/.  A manifest
-# has one line for each of them, and one for that root:
+# Paths of files and directories are relative to DESTDIR/.  A manifest has one line for
+# each of them, and one for that root:
 #
 #	root DIR	DESTDIR, or /
 #	dir PATH	that was not there before, or is HOME_DIR or in it
@@ -68,8 +67,8 @@ manifest__is_of_this_root()
 	grep -qxF -e "root ${DESTDIR:-/}" -- "$MANIFEST"
 }
 
-# Inner directories come first.  If all was copied from another root, then a directory that is
-# shared with others may have been here before.
+# Inner directories come first.  If the files were copied here from another root, then shared
+# directories may have been here before, and stay.
 manifest__dirs()
 {
 	local dir
@@ -86,7 +85,7 @@ manifest__has()
 	[[ -f $MANIFEST ]] && manifest__files | grep -xF -e "$1" >/dev/null
 }
 
-# A file that is not there was removed, and not changed.
+# A file that is missing was removed, not changed.
 manifest__changed()
 {
 	[[ -f $MANIFEST ]] || return 0

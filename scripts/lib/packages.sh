@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian packages: list what is missing, install it, or refuse and say how.
+# Debian packages: list the missing ones, install them, or refuse and print the command.
 #
 # Usage (after lib/common.sh, and log_to for an install):
-#	packages__missing PACKAGE...		print those that are not installed
-#	packages__require yes|no PACKAGE...	install what is missing (yes), or
+#	packages__missing PACKAGE...		print the packages that are not installed
+#	packages__require yes|no PACKAGE...	install the missing packages (yes), or
 #						die with the exact apt line (no)
 #	packages__update_lists yes|no		get apt's lists if there are none (yes, as root)
 #	packages__numbered NAME			print the packages NAME-NUMBER of this
 #						distribution, by number
 #
 # Reads:
-#	PERF_PACKAGES	below: all that fetching, patching and building perf needs
-#	CACHE_DIR	its installed-packages receives the names of what was installed
+#	PERF_PACKAGES	below: the packages for fetching, patching and building perf
+#	CACHE_DIR	its installed-packages receives the names of installed packages
 # Sets:
 #	PERF_PACKAGES
 #
-# Nothing can be installed without root, so it is as with "no".  The list is only
-# printed where there is no dpkg: the build's own checks come later.
+# Without root nothing can be installed: "yes" is then the same as "no".  Without dpkg,
+# the list is only printed, and the build itself finds what is missing.
 
-# Each group has a purpose.  The second is needed for BPF in perf, without which the
-# build is refused; the third is optional for perf, and installed because the
-# tests and users of perf want it: -z, the TUI, --to-ctf, script in Python and
-# Perl, SDT probes, disassembly, jitdump, libpfm names.
+# Each group has a purpose.  BPF in perf needs the second group: a build without it is
+# refused.  The third is optional for perf, and installed because tests and users of
+# perf want it: -z, the TUI, --to-ctf, script in Python and Perl, SDT probes,
+# disassembly, jitdump, libpfm names.
 # shellcheck disable=SC2034 # read by the scripts that source this
 PERF_PACKAGES=(
 	# fetch, unpack, patch
@@ -48,8 +48,8 @@ packages__missing()
 	printf '%s\n' "$@" | sort -u | comm -23 - <(printf '%s\n' "$installed")
 }
 
-# Another script of ours may call apt-get, which does not wait for all of its locks.
-# A daemon that a package starts must not keep ours (--close).
+# Two scripts may call apt-get at once, and apt-get does not wait for all of its locks.
+# A daemon that a package starts must not inherit this lock (--close).
 packages__apt()
 {
 	flock --close "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \

@@ -5,28 +5,30 @@
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
 #	source__find_or_fetch BASE
-#				the source that the user named, BASE if it was unpacked
-#				from a pinned source, the cache, the mirror, or,
-#				fetched into the cache, kernel.org, the Debian pool
+#				take the first of these: the source that the user
+#				named, BASE if it was unpacked from a pinned source, the
+#				cache, the mirror, a download from kernel.org or from
+#				Debian's pool
 #	source__unpack BASE	unpack it into BASE/tree, complete or not at all
 #	source__makefile_version FILE	the version that a top Makefile names
 #
 # Reads:
-#	OPT_SOURCE OPT_GIT OPT_MIRROR	what the user named, or empty
+#	OPT_SOURCE OPT_GIT OPT_MIRROR	options of the user, or empty
 #	OPT_INSTALL	yes: apt's lists may be updated if there are none
 #	TAG CACHE_DIR PIN_*
 # Sets:
 #	SOURCE_KIND	archive, git or tree
 #	SOURCE_PATH	file, repository or tree; empty if BASE is used as it is
 #	SOURCE_ID	sha256:HASH, git:COMMIT or tree:HASH
-#	SOURCE_VERSION	what its top Makefile says; not PIN_VERSION = stand-in
-#	SOURCE_FROM	where it comes from, for people
+#	SOURCE_VERSION	the version in its top Makefile; a substitute has another
+#			version than PIN_VERSION
+#	SOURCE_FROM	its origin, for messages
 #
-# Nothing is unpacked whose sha256 was not compared with the pin just before,
-# except what the user names: there the commit (--git) or the version in the
-# top Makefile (--source) is compared.
+# The sha256 of a file is compared with the pin right before it is unpacked.  If the
+# user names a source, its commit (--git) or the version in its top Makefile
+# (--source) is compared instead.
 
-# SOURCE_EXCLUDES are needed neither by perf nor by its tests, and nine tenths of the tree.
+# Neither perf nor its tests need these paths, which are nine tenths of the tree.
 SOURCE_EXCLUDES=(
 	--anchored --wildcards --no-wildcards-match-slash
 	'--exclude=*/drivers/*' '--exclude=*/sound' '--exclude=*/fs/*'
@@ -56,9 +58,9 @@ source__sha256()
 	sha256sum -- "$1" | cut -d ' ' -f 1
 }
 
-# --- what the user names ------------------------------------------------------
+# --- named by the user --------------------------------------------------------
 
-# The pin knows the tag's own version and those of stand-ins.
+# The pin has the tag's own version, and the versions of substitutes.
 source__check_version()
 {
 	local version=$1 what=$2 entry
@@ -91,7 +93,7 @@ source__use_tree()
 
 	tree=$(realpath -- "$OPT_SOURCE")
 	[[ -f $tree/Makefile && -d $tree/tools/perf ]] ||
-		die "$tree is no kernel tree: no Makefile or no tools/perf" "name the top directory of a kernel tree"
+		die "$tree is not a kernel tree: no Makefile or no tools/perf" "name the top directory of a kernel tree"
 	[[ ! -s $tree/.pc/applied-patches ]] ||
 		die "$tree has patches applied" "quilt pop -a there, or name an unpatched tree"
 	SOURCE_KIND=tree SOURCE_PATH=$tree SOURCE_FROM="tree $tree"
@@ -103,8 +105,8 @@ source__use_tree()
 	SOURCE_ID=tree:${SOURCE_ID%% *}
 }
 
-# A tarball that the pin knows needs no second look; any other has to name the
-# right version in its Makefile.
+# A tarball with a pinned checksum is accepted.  In any other tarball, the Makefile has
+# to name the right version.
 source__use_tarball()
 {
 	local file sum entry
@@ -123,7 +125,7 @@ source__use_tarball()
 		source__makefile_version -) ||
 		die "$file cannot be read as a kernel tarball" "check the file: is it whole?"
 	source__check_version "$SOURCE_VERSION" "$file"
-	warn "$file has sha256 $sum, which no pin knows; its Makefile says $SOURCE_VERSION"
+	warn "$file has sha256 $sum, which is not in $PINS_FILE; its Makefile says $SOURCE_VERSION"
 }
 
 source__use_named()
@@ -167,7 +169,7 @@ source__use_base()
 	return 1
 }
 
-# A cached file that is not what the pin says is of no use to anybody.
+# A cached file with a wrong checksum is removed.
 source__use_cache()
 {
 	local entry origin file sum version
@@ -179,7 +181,7 @@ source__use_cache()
 			source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file (cache, first from $origin)"
 			return 0
 		fi
-		warn "$CACHE_DIR/$file has not the pinned sha256; removed, it will be fetched again"
+		warn "$CACHE_DIR/$file had a wrong sha256; it was removed and will be fetched again"
 		rm -f -- "$CACHE_DIR/$file"
 	done
 	return 1
@@ -200,14 +202,14 @@ source__use_mirror()
 		source__use_archive "$OPT_MIRROR/$file" "$sum" "$version" "$file (mirror)"
 		return 0
 	done
-	FETCH_NOTES+=("$OPT_MIRROR: none of the files that the pin of $TAG names")
+	FETCH_NOTES+=("$OPT_MIRROR: no file of $TAG that $PINS_FILE lists")
 	return 1
 }
 
 # --- network ------------------------------------------------------------------
 
 # Status of the fetch functions: 0 fetched, 1 not there or not reachable.  Any
-# other trouble, such as a download cut short, ends the run.
+# other error, such as a truncated download, ends the run.
 
 source__fetch_kernel_org()
 {
@@ -245,7 +247,7 @@ source__pool_uris()
 	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
 }
 
-# POOL_URIS is set in apt's order.
+# Sets POOL_URIS, in apt's order.
 source__load_pool_uris()
 {
 	POOL_URIS=()
@@ -380,9 +382,9 @@ source__stream()
 	esac
 }
 
-# perf takes its version from git or from this file; the tree's own Makefile
-# cannot tell it where the tree is cut down.  checkpatch.pl and others look for
-# drivers/ and fs/ before they believe that this is a kernel tree.
+# perf takes its version from git or from this file: the tree's own Makefile cannot
+# print it in a tree that is cut down.  checkpatch.pl and other scripts refuse a tree
+# without drivers/ and fs/.
 source__complete_tree()
 {
 	local tree=$1
@@ -413,7 +415,7 @@ source__unpack()
 		disk_is_full "${base%/*}" && die_logged "no space left in ${base%/*}" "free some space (1.5 GB is enough) or use another --out"
 		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in ${base%/*}"
 	fi
-	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH holds no tools/perf" "name a kernel source"
+	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH has no tools/perf" "name a kernel source"
 	version=$(source__makefile_version "$part/tree/Makefile")
 	[[ $version = "$SOURCE_VERSION" ]] ||
 		die "$SOURCE_PATH unpacks to version $version, expected $SOURCE_VERSION" "correct $PINS_FILE or name another source"

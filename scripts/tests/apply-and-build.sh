@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of apply-and-build.sh: its errors, its repairs and what it leaves alone.
+# Tests of apply-and-build.sh: its errors, its repairs, and the files that it must not touch.
 
 . "$(dirname "$0")/fixtures.sh"
 
@@ -15,7 +15,7 @@ build()
 	expect "$1" apply-and-build "${@:2}"
 }
 
-# Nothing half-done is left: no .part anywhere, no tree and no perf that look done.
+# Nothing unfinished is left: no .part, and no tree or perf that look complete.
 left_nothing()
 {
 	local parts
@@ -48,7 +48,7 @@ start_hanging()
 	done
 }
 
-# The whole script is killed, also the step that has a process group of its own.
+# Kills the whole script, with the step, which has a process group of its own.
 kill_hanging()
 {
 	kill -9 -- "-$HANGING"
@@ -225,14 +225,14 @@ test_missing_and_empty_series()
 	holds "$OUT/linux/tools/perf/a.c" "a 2"
 }
 
-test_standin_is_said_and_guarded()
+test_substitute_is_named_and_guarded()
 {
 	rm "$CACHE"/*
 	build 0 --mirror "$TMP/mirror" v0.1
-	printed "0.1.3, a stand-in for v0.1"
+	printed "version   0.1.3, a s"
 	write_patch core/e.patch evsel.c 2 'e two'
 	build 2 --mirror "$TMP/mirror" v0.1
-	printed "core/e.patch touches tools/perf/evsel.c, in which the stand-in 0.1.3 differs"
+	printed "core/e.patch touches tools/perf/evsel.c, in which "
 	build 2 --clean --mirror "$TMP/mirror" v0.1
 	left_nothing
 	build 0 --git "$TMP/fixture/linux-0.1" v0.1
@@ -272,7 +272,7 @@ test_truncated_cache_is_fetched_again()
 {
 	truncate -s 1000 "$CACHE/linux-0.1.tar.xz"
 	STUB_CURL_FILE=$TMP/fixture/linux-0.1.tar.xz build 0 v0.1
-	printed "has not the pinned sha256"
+	printed "had a wrong sha256"
 }
 
 test_damaged_archive_is_refused()
@@ -294,7 +294,7 @@ test_debian_pool_is_the_last_source()
 	rm "$CACHE"/*
 	STUB_CURL_STATUS=6 STUB_POOL=file:$TMP/pool build 0 v0.1
 	printed "linux-source-0.1_1_all.deb (debian)"
-	printed "stand-in"
+	printed "version   0.1.3, a s"
 	[[ -f $CACHE/linux-source-0.1_1_all.deb && ! -L $CACHE/linux-source-0.1_1_all.deb ]] || fail "not in the cache"
 }
 
@@ -393,7 +393,7 @@ test_popped_patch_is_refused()
 	build 0 v0.1
 }
 
-# A new file that quilt doesn't know is not lost.
+# A new file that quilt doesn't know is kept.
 test_new_file_is_an_edit()
 {
 	build 0 v0.1
@@ -478,7 +478,7 @@ test_kill_in_update_is_repaired()
 	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
 }
 
-# The killed update has put a.c, and not b.c.
+# The killed update has written a.c, but not b.c.
 kill_in_update()
 {
 	write_patch fixes/a.patch a.c 4 'a four'
@@ -491,7 +491,7 @@ kill_in_update()
 	write_patch fixes/a.patch a.c 5 'a five'
 }
 
-# edits_are_refused OPTION...: two edits are, and what the killed run did is no edit.
+# edits_are_refused OPTION...: names two edits. The changes of the killed run are no edits.
 edits_are_refused()
 {
 	local file
