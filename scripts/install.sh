@@ -1,28 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install the perf that scripts/apply-and-build.sh builds, with all its parts, beside
-# the one of the distribution, and the programs of tools/; and remove them again. Run it
-# from anywhere:
+# Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the
+# programs of tools/; or make a package of them; or remove them again. The perf of the
+# distribution stays as it is. Run it from anywhere:
 #
 #	scripts/install.sh v6.16
 #	scripts/install.sh --prefix ~/.local v6.16
+#	scripts/install.sh --deb v6.16
 #	scripts/install.sh --uninstall
 #
 # How it works.  perf's own "make install" puts everything into one directory,
-# PREFIX/lib/perf-bpf-metadata.  This is the prefix that is compiled into perf, so
-# nothing of another perf is in the way, nor hidden: not even its man pages.  Outside
-# of it there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with
-# their man pages.
+# PREFIX/lib/perf-bpf-metadata.  This prefix is compiled into perf, so it finds its own
+# files, and hides none of another perf, not even man pages.  Outside of this directory
+# there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with their
+# man pages.
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path.  perf puts the
 # directory of its argv[0] first in PATH, so its shell tests and its scripts, which
 # call "perf", find this one.  Through a link they would find the distribution's.
 #
-# NAME does not begin with "perf-": perfs take such programs for commands of their own,
+# NAME does not begin with "perf-": every perf takes such programs for its own commands,
 # and perf v6.16 aborts at --help when it finds one in PATH and its perf-core is empty.
 #
-# All is put together in OUT/install first, so the manifest is complete before
+# The files are first put together in OUT/install.  So the manifest is complete before
 # anything is written below PREFIX.  The steps are the last lines of this file.
 
 set -euo pipefail
@@ -35,21 +36,23 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
 . "$SCRIPTS_DIR/lib/manifest.sh"
+. "$SCRIPTS_DIR/lib/deb.sh"
 
 # Programs of tools/, each with a man page in section 8 beside it
 TOOLS=(bpf-stamp bpf-owners)
-# What makes perf's man pages
+# These make perf's man pages.
 MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
 
 print_usage()
 {
 	cat <<END
 usage: scripts/install.sh [options] TAG
+       scripts/install.sh --deb [options] TAG
        scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
 
 Installs perf of the pinned kernel TAG with this repository's patches: perf, its
 man pages, shell completion, scripts, tips and tests; and bpf-stamp and bpf-owners.
-Builds it, if need be. What was installed below the prefix before is replaced.
+Builds perf if it is not built. Replaces an earlier installation below the prefix.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Where:
@@ -59,13 +62,17 @@ Where:
   --name NAME       of the command (default: perf_bpfmeta); 'perf' hides the
                     distribution's perf where DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
-                    root; perf works where the prefix is without DIR
+                    root. perf works when the prefix is there without DIR
+  --deb             install nothing, but make a package for the Debian that this
+                    runs on, with prefix /usr: OUT/perf-bpfmeta_VERSION_ARCH.deb.
+                    To install it: apt install PATH. \$DEBFULLNAME and \$DEBEMAIL
+                    are its maintainer
 
 Removal:
-  --uninstall       remove what was installed, and directories that this leaves
-                    empty. Files that were changed since are kept and listed
+  --uninstall       remove the installed files, and directories that are empty then.
+                    Files that were changed since are kept and listed
   --force           also replace or remove files that were changed since, and
-                    replace those that are not from this script
+                    replace files that are not from this script
 
 Build:
   --out DIR         where perf is built (default: out/TAG)
@@ -75,7 +82,8 @@ Build:
   --quiet           only errors and results
   -h, --help        this text
 
-The last two lines printed are the path of the command and the version of its perf.
+The last two lines printed are the path of the command, or of the package, and the
+version of its perf.
 Exit status: 0 done, 1 --uninstall has kept files that were changed, 2 could not run.
 END
 }
@@ -86,6 +94,7 @@ parse_options()
 		--prefix:	OPT_PREFIX
 		--name:		OPT_NAME
 		--destdir:	OPT_DESTDIR
+		--deb		OPT_DEB		yes
 		--uninstall	OPT_UNINSTALL	yes	instead
 		--force		OPT_FORCE	yes
 		--out:		OPT_OUT
@@ -106,15 +115,18 @@ check_options()
 	[[ " ${TOOLS[*]} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
+	[[ $OPT_DEB = no || $OPT_PREFIX$OPT_DESTDIR$OPT_FORCE$OPT_UNINSTALL = /usr/localnono ]] ||
+		die_usage "--deb excludes --prefix, --destdir, --force and --uninstall"
 	[[ -n $TAG ]] || return 0
 	pin__check_tag "$TAG"
 }
 
-# The prefix is one of the root below DESTDIR: links of this machine don't count.
+# The prefix is a path in the root below DESTDIR, so links of this machine don't count.
 resolve_target()
 {
 	local tool
 
+	[[ $OPT_DEB = no ]] || OPT_PREFIX=/usr
 	PREFIX=$(realpath -m -s -- "$OPT_PREFIX")
 	[[ $PREFIX =~ ^[A-Za-z0-9/._+@=-]*$ ]] ||
 		die "--prefix $PREFIX: make and shells take only letters, digits and / . _ + @ = - as they are" "use another --prefix"
@@ -160,7 +172,7 @@ check_owner()
 	done
 }
 
-# By writing: a mode says little to root, and nothing about the file system.
+# It tries to write: a mode says little to root, and nothing about the file system.
 check_writable()
 {
 	local dir=$1 probe
@@ -189,7 +201,7 @@ check_strangers()
 
 	for path in "${OUTSIDE[@]}"; do
 		[[ -e $DESTDIR$path || -L $DESTDIR$path ]] || continue
-		! manifest__has "${path#/}" || continue
+		! manifest__files | grep -x -F -e "${path#/}" >/dev/null || continue
 		die "$DESTDIR$path is there and not from this script" \
 			"move it away, or use another --name or --prefix, or --force"
 	done
@@ -210,7 +222,7 @@ check_changes()
 	die "${#changed[@]} installed files were changed since" "keep a copy if you need it, then use --force"
 }
 
-# --- put together -------------------------------------------------------------
+# --- stage --------------------------------------------------------------------
 
 apply_and_build()
 {
@@ -247,7 +259,7 @@ stage_completion()
 		chmod 644 -- "$file"
 }
 
-# bpf-owners is a script, and is where its man page is.
+# bpf-owners is a script beside its man page. bpf-stamp is built.
 stage_tools()
 {
 	local tool dir file
@@ -272,8 +284,8 @@ stage()
 
 # --- install and remove -------------------------------------------------------
 
-# The manifest comes first: an installation that is cut off can be removed.  Modes of
-# directories that are there stay, and so do links that stand for directories.
+# The manifest comes first, so that an interrupted installation can be removed.  Existing
+# directories keep their modes, and links to directories stay.
 copy_stage()
 {
 	manifest__write "$STAGE_DIR" &&
@@ -323,7 +335,16 @@ uninstall()
 	msg "removed from $DESTDIR${PREFIX:-/}"
 }
 
-OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no
+make_deb()
+{
+	local version
+
+	version=$("$STAGE_DIR$HOME_DIR/bin/perf" version)
+	deb__build "$STAGE_DIR" "$OUT_DIR" "${version##* }"
+	printf '%s\n' "$version"
+}
+
+OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no OPT_DEB=no
 OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2034 # read by lib/build.sh
@@ -339,11 +360,19 @@ fi
 resolve_build
 arch__load ''
 check_owner
-check_target
-[[ $OPT_FORCE = yes ]] || { check_strangers; check_changes; }
+if [[ $OPT_DEB = no ]]; then
+	check_target
+	[[ $OPT_FORCE = yes ]] || { check_strangers; check_changes; }
+else
+	MAN_PACKAGES+=(dpkg-dev)
+fi
 apply_and_build
 log_to "$OUT_DIR/install.log"
 packages__require "$OPT_INSTALL" "${MAN_PACKAGES[@]}"
 stage
-install_stage
-print_result
+if [[ $OPT_DEB = yes ]]; then
+	make_deb
+else
+	install_stage
+	print_result
+fi

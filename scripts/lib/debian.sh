@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian packages of any architecture for guests. They are unpacked below the cache, and
-# not installed.
+# Debian by mmdebstrap: packages of any architecture for guests, unpacked below the cache and
+# not installed; and clean systems to run commands in, for CI and the tests of install.sh.
 #
-# Usage (after lib/common.sh, lib/arch.sh, arch__load, log_to):
+# Usage of the first (after lib/common.sh, lib/arch.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack them for ARCH, with their dependencies, and
 #					set DEBIAN_DIR.  This is done once: to have newer
 #					packages, remove the directory
 #	debian__unpack_userland		unpack the programs of a guest of ARCH, and the
 #					libraries for cross builds, as one consistent set
+# Usage of the second (as root, alone):
+#	debian__make_root DIR RELEASE VARIANT PACKAGES	make it, complete or not at all;
+#					RELEASE is a code name, or empty for the release of
+#					this system, VARIANT is one of mmdebstrap
+#	debian__run DIR COMMAND [BIND...]	run a shell command there; directories BIND of
+#					this system have the same path there
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
@@ -17,7 +23,6 @@
 #	DEBIAN_DIR
 #
 # Packages come from the archive that apt has on this machine, with its signatures.
-# mmdebstrap resolves the dependencies.  No script of a package runs.
 
 # First programs that selftests/ and the runner call (perl lets the runner print results at
 # once), then libraries that perf and the tests are linked with
@@ -27,11 +32,16 @@ USERLAND_PACKAGES=(
 	libc6-dev linux-libc-dev libcap-dev libdw-dev libelf-dev libtraceevent-dev libzstd-dev zlib1g-dev
 )
 
-# shellcheck disable=SC2016 # the $(...) are apt's
+# debian__sources [RELEASE]
+# shellcheck disable=SC2016 # apt expands the $(...).
 debian__sources()
 {
+	local own
+
+	own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
-		'Identifier: Packages' 'Origin: Debian' | sort -u
+		'Identifier: Packages' 'Origin: Debian' |
+		sed -E "s/ $own(-[a-z]+)? / ${1:-$own}\1 /" | sort -u
 }
 
 debian__check_sources()
@@ -111,4 +121,29 @@ debian__unpack_new()
 debian__unpack_userland()
 {
 	debian__unpack userland "${USERLAND_PACKAGES[@]}"
+}
+
+debian__make_root()
+{
+	rm -rf -- "$1.part" &&
+		mkdir -p -- "${1%/*}" &&
+		debian__sources "$2" | mmdebstrap --quiet --variant="$3" --include="$4" '' "$1.part" - &&
+		mv -- "$1.part" "$1"
+}
+
+# The mounts end with the command. A chroot is not enough: perf enters the mount namespaces
+# of other processes and comes back to the root of its own.
+# shellcheck disable=SC2016 # The inner shell has the variables.
+debian__run()
+{
+	unshare --mount --propagation private bash -c '
+		mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
+			mount --rbind /sys "$0/sys" || exit 99
+		mountpoint -q "$0/sys/fs/bpf" || mount -t bpf bpf "$0/sys/fs/bpf" || exit 99
+		for dir in "${@:2}"; do
+			mkdir -p "$0$dir" && mount --bind "$dir" "$0$dir" || exit 99
+		done
+		pivot_root "$0" "$0/mnt" && cd / || exit 99
+		exec env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			bash -c "$1"' "$@"
 }

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of install.sh: perf is built, installed into a clean Debian, run there with
-# its man pages, scripts, tips, completion and "perf test bpf-metadata", and removed;
-# and so are the programs of tools/.
+# Tests of install.sh: perf and the programs of tools/ are installed into a clean Debian as a
+# package, run there with man pages, scripts, tips, completion and "perf test bpf-metadata",
+# and removed; and they are installed into a directory, and removed.
 # The Debian is made by mmdebstrap, from the archive that apt has.
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+. "$SCRIPTS_DIR/lib/debian.sh"
 
 REPO_DIR=${SCRIPTS_DIR%/*}
 TAG=v6.16
@@ -18,39 +19,9 @@ MACHINE_LOCK=/sys/kernel
 
 # --- the clean Debian ---------------------------------------------------------
 
-# Of the libraries that perf is linked with
-print_library_packages()
-{
-	local name
-
-	ldd "$REPO_DIR/out/$TAG/perf" | awk '$2 == "=>" { print $1 }' | while read -r name; do
-		dpkg-query -S "*/$name" | sed 's/[:,].*//' | sort -u
-	done | sort -u
-}
-
-# shellcheck disable=SC2016 # the $(...) are apt's
-make_root()
-{
-	local packages
-
-	packages=$(print_library_packages | paste -s -d ,)
-	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
-		'Identifier: Packages' 'Origin: Debian' | sort -u |
-		mmdebstrap --quiet --variant=essential --include="$packages,man-db,python3,bash-completion" '' "$ROOT" -
-}
-
-# What it mounts goes with it. perf enters the mount namespaces of others and comes back to
-# the root of its own: out of a chroot.
-# shellcheck disable=SC2016 # the variables are of the shell within
 in_root()
 {
-	unshare --mount --propagation private bash -c '
-		mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
-			mount --rbind /sys "$1/sys" || exit 99
-		mountpoint -q "$1/sys/fs/bpf" || mount -t bpf bpf "$1/sys/fs/bpf" || exit 99
-		pivot_root "$1" "$1/mnt" || exit 99
-		exec env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			bash -c "$2"' in_root "$ROOT" "cd /tmp && $1"
+	debian__run "$ROOT" "cd /tmp && $1"
 }
 
 in_root_alone()
@@ -59,11 +30,13 @@ in_root_alone()
 	flock "$fd" && in_root "$1"
 )
 
-# All but what perf and man write when they run
+# All files but those that apt, perf and man write when they run. Directories that have
+# grown don't shrink again.
 list_root()
 {
-	find "$ROOT" \( -path "$ROOT/root" -o -path "$ROOT/tmp" -o -path "$ROOT/var/cache" \) -prune -o \
-		-printf '%P %M %u %s %l\n' | sort
+	find "$ROOT" \( -path "$ROOT/root" -o -path "$ROOT/tmp" -o -path "$ROOT/var/cache" -o -path "$ROOT/var/log" \
+		-o -path "$ROOT/var/lib/apt" -o -path "$ROOT/var/lib/dpkg" \) -prune -o \
+		-type d -printf '%P %M %u\n' -o -printf '%P %M %u %s %l\n' | sort
 }
 
 # --- what a test calls --------------------------------------------------------
@@ -78,20 +51,31 @@ install_sh()
 	"$SCRIPTS_DIR/install.sh" "$@"
 }
 
-install_root()
+install_dest()
 {
-	install_sh --destdir "$ROOT" "$@" "$TAG"
+	install_sh --destdir "$DEST" "$@" "$TAG"
 }
 
-remove_root()
+remove_dest()
 {
-	install_sh --destdir "$ROOT" --uninstall "$@"
+	install_sh --destdir "$DEST" --uninstall "$@"
 }
 
-# The tests have one installation; a test that takes it away leaves nothing of it.
+# The tests share one package in $ROOT, and one installation in $DEST. A test that removes
+# one leaves nothing of it.
+need_package()
+{
+	[[ ! -e $ROOT/usr/bin/perf_bpfmeta ]] || return 0
+	install_sh --deb "$TAG" && cp "$REPO_DIR/out/$TAG"/perf-bpfmeta_*.deb "$ROOT/root/x.deb" &&
+		in_root "apt-get -q update && apt-get -q -y install --no-install-recommends \\
+			\$(dpkg-deb -f /root/x.deb Depends | sed 's/([^)]*)//g; s/,//g')" || return
+	list_root >"$TMP/before"
+	in_root 'apt-get -q -y install --no-install-recommends /root/x.deb'
+}
+
 need_installation()
 {
-	[[ -e $ROOT$PREFIX/bin/perf_bpfmeta ]] || install_sh --destdir "$ROOT" "$TAG"
+	[[ -e $DEST$PREFIX/bin/perf_bpfmeta ]] || install_sh --destdir "$DEST" "$TAG"
 }
 
 end_test()
@@ -119,11 +103,13 @@ test_usage()
 	says '^install.sh: error: --prefix /a;b: '
 	expect_status 2 install_sh --uninstall "$TAG"
 	says 'takes no TAG'
-	expect_status 2 remove_root
-	says "nothing to remove: $ROOT$HOME_DIR/manifest is not there"
+	expect_status 2 install_sh --deb --prefix /opt "$TAG"
+	says '^install.sh: error: --deb excludes --prefix'
+	expect_status 2 remove_dest
+	says "nothing to remove: $DEST$HOME_DIR/manifest is not there"
 }
 
-# These are found before anything is built.
+# These errors are found before anything is built.
 test_prefix_read_only()
 {
 	mkdir "$TMP/t/disk"
@@ -138,7 +124,7 @@ test_build_of_another_user()
 {
 	mkdir "$TMP/t/out"
 	chown nobody "$TMP/t/out"
-	expect_status 2 install_sh --out "$TMP/t/out" --destdir "$ROOT" "$TAG"
+	expect_status 2 install_sh --out "$TMP/t/out" --destdir "$DEST" "$TAG"
 	says "^install.sh: error: $TMP/t/out belongs to nobody: "
 	says '^  next: as nobody: scripts/install.sh '
 	[[ -z $(find "$TMP/t/out" -mindepth 1) ]] || fail "it has built"
@@ -147,33 +133,33 @@ test_build_of_another_user()
 
 test_command_of_others()
 {
-	echo mine >"$ROOT$PREFIX/bin/perf"
-	expect_status 2 install_root --name perf
-	says "^install.sh: error: $ROOT$PREFIX/bin/perf is there and not from this script"
-	[[ $(<"$ROOT$PREFIX/bin/perf") = mine ]] || fail "it is gone"
-	rm "$ROOT$PREFIX/bin/perf"
-	echo mine >"$ROOT$PREFIX/bin/bpf-stamp"
-	expect_status 2 install_root
-	says "^install.sh: error: $ROOT$PREFIX/bin/bpf-stamp is there and not from this script"
-	rm "$ROOT$PREFIX/bin/bpf-stamp"
+	echo mine >"$DEST$PREFIX/bin/perf"
+	expect_status 2 install_dest --name perf
+	says "^install.sh: error: $DEST$PREFIX/bin/perf is there and not from this script"
+	[[ $(<"$DEST$PREFIX/bin/perf") = mine ]] || fail "it is gone"
+	rm "$DEST$PREFIX/bin/perf"
+	echo mine >"$DEST$PREFIX/bin/bpf-stamp"
+	expect_status 2 install_dest
+	says "^install.sh: error: $DEST$PREFIX/bin/bpf-stamp is there and not from this script"
+	rm "$DEST$PREFIX/bin/bpf-stamp"
 }
 
 test_install()
 {
 	local file
 
-	expect_status 0 install_root
-	[[ $(tail -n 2 <<<"$PRINTED" | head -n 1) = "$ROOT$PREFIX/bin/perf_bpfmeta" ]] || fail "no path in the end"
+	expect_status 0 install_dest
+	[[ $(tail -n 2 <<<"$PRINTED" | head -n 1) = "$DEST$PREFIX/bin/perf_bpfmeta" ]] || fail "no path in the end"
 	[[ ${PRINTED##*$'\n'} = "perf version 6.16"* ]] || fail "no version in the end"
 	[[ ! -e $REPO_DIR/out/$TAG/install ]] || fail "it has left what it has put together"
 	for file in bin/perf libexec/perf-core/perf-archive libexec/perf-core/scripts/python/stackcollapse.py \
 		libexec/perf-core/tests/shell/record_bpf_metadata.sh share/man/man1/perf-record.1 \
 		share/doc/perf-tip/tips.txt; do
-		[[ -s $ROOT$HOME_DIR/$file ]] || fail "no $HOME_DIR/$file"
+		[[ -s $DEST$HOME_DIR/$file ]] || fail "no $HOME_DIR/$file"
 	done
 }
 
-# The perf of the build is the one for the build's own tests.
+# perf in out/ is still the one that runs from there.
 test_build_stays()
 {
 	local before after
@@ -188,17 +174,17 @@ test_build_stays()
 
 test_runs()
 {
-	need_installation
+	need_package
 	expect_status 0 in_root 'perf_bpfmeta version'
 	says '^perf version 6\.16'
 	expect_status 0 in_root 'perf_bpfmeta check feature bpf-metadata'
 	expect_status 1 in_root 'command -v perf'
 }
 
-# The tests call "perf", and do not find the distribution's.
+# The tests call "perf", and find this one instead of the distribution's.
 test_perf_test()
 {
-	need_installation
+	need_package
 	printf '%s\n' '#!/bin/sh' 'echo another perf; exit 1' >"$ROOT/usr/bin/perf"
 	chmod 755 "$ROOT/usr/bin/perf"
 	expect_status 0 in_root_alone 'perf_bpfmeta test -v bpf-metadata'
@@ -211,7 +197,7 @@ test_man_pages()
 {
 	local command
 
-	need_installation
+	need_package
 	expect_status 0 in_root 'perf_bpfmeta record --help'
 	says '^ +--bpf-metadata='
 	! grep -F '.ft C' <<<"$PRINTED" || fail "it shows commands of roff"
@@ -227,7 +213,7 @@ test_tools()
 {
 	local dir tool
 
-	need_installation
+	need_package
 	for dir in "$REPO_DIR"/tools/*/; do
 		tool=$(basename "$dir")
 		expect_status 0 in_root "$tool --help"
@@ -240,7 +226,7 @@ test_tools()
 # A script's "report" is a shell script that calls "perf".
 test_scripts_and_tips()
 {
-	need_installation
+	need_package
 	expect_status 0 in_root 'perf_bpfmeta script -l'
 	says 'failed-syscalls'
 	expect_status 0 in_root_alone 'perf_bpfmeta record -B -N -e cpu-clock seq 1000000 >/dev/null'
@@ -254,7 +240,7 @@ test_scripts_and_tips()
 # As on a terminal: bash-completion finds the file by the name of the command.
 test_completion()
 {
-	need_installation
+	need_package
 	# shellcheck disable=SC2016 # for that bash
 	expect_status 0 in_root '. /usr/share/bash-completion/bash_completion; _completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
 		complete -p perf_bpfmeta; ! complete -p perf 2>/dev/null || exit 1
@@ -262,34 +248,39 @@ test_completion()
 	says '^report$'
 }
 
+test_package_is_removed()
+{
+	need_package
+	expect_status 0 in_root 'apt-get -q -y purge perf-bpfmeta'
+	diff "$TMP/before" <(list_root) || fail "it left something, or took it away"
+}
+
 test_changed_files_stay()
 {
-	local tips=$ROOT$HOME_DIR/share/doc/perf-tip/tips.txt own=$ROOT$HOME_DIR/etc/perfconfig
+	local tips=$DEST$HOME_DIR/share/doc/perf-tip/tips.txt own=$DEST$HOME_DIR/etc/perfconfig
 
 	need_installation
 	echo changed >>"$tips"
 	echo '[record]' >"$own"
-	expect_status 2 install_root
+	expect_status 2 install_dest
 	says "changed: $tips"
-	expect_status 1 remove_root
+	expect_status 1 remove_dest
 	says "changed: $tips"
-	[[ -e $tips && -e $own && ! -e $ROOT$PREFIX/bin/perf_bpfmeta ]] || fail "not only the others are gone"
-	expect_status 0 remove_root --force
+	[[ -e $tips && -e $own && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "not only the others are gone"
+	expect_status 0 remove_dest --force
 	says "not installed and are kept: $own"
 	[[ ! -e $tips && -e $own ]] || fail "not only that is gone"
-	expect_status 2 remove_root
-	rm -r "${ROOT:?}$HOME_DIR"
+	expect_status 2 remove_dest
+	rm -r "${DEST:?}$HOME_DIR"
 }
 
-# Each replaces the one before.
+# Each installation replaces the one before.
 test_replace()
 {
-	expect_status 0 install_root --name perf
-	expect_status 0 in_root 'perf version && perf record --help'
-	says '^ +--bpf-metadata='
-	expect_status 0 install_root
-	[[ ! -e $ROOT$PREFIX/bin/perf ]] || fail "the first is there"
-	expect_status 0 in_root 'perf_bpfmeta version'
+	expect_status 0 install_dest --name perf
+	[[ -x $DEST$PREFIX/bin/perf ]] || fail "no perf"
+	expect_status 0 install_dest
+	[[ -x $DEST$PREFIX/bin/perf_bpfmeta && ! -e $DEST$PREFIX/bin/perf ]] || fail "the first is there"
 }
 
 # A directory that was there before the copy stays, empty or not.
@@ -307,8 +298,9 @@ test_copied_to_another_root()
 test_nothing_is_left()
 {
 	need_installation
-	expect_status 0 remove_root
-	diff "$TMP/before" <(list_root) || fail "it left something, or took it away"
+	expect_status 0 remove_dest
+	diff <(printf '%s\n' usr usr/local usr/local/bin usr/local/lib) <(find "$DEST" -mindepth 1 -printf '%P\n' | sort) ||
+		fail "it left something, or took it away"
 }
 
 prepare_tests()
@@ -318,12 +310,12 @@ prepare_tests()
 		exit "$KSFT_SKIP"
 	fi
 	command -v mmdebstrap >/dev/null || ktap_exit_fail_msg "there is no mmdebstrap: apt-get install mmdebstrap"
-	ROOT=$TMP/root
+	ROOT=$TMP/root DEST=$TMP/dest
+	mkdir -p "$DEST$PREFIX/bin" "$DEST$PREFIX/lib"
 	chmod 755 "$TMP"
 	"$SCRIPTS_DIR/apply-and-build.sh" --quiet "$TAG" >"$TMP/log" 2>&1 ||
 		ktap_exit_fail_msg "there is no perf: $(<"$TMP/log")"
-	make_root >"$TMP/log" 2>&1 || ktap_exit_fail_msg "there is no Debian: $(<"$TMP/log")"
-	list_root >"$TMP/before"
+	debian__make_root "$ROOT" '' apt man-db,bash-completion >"$TMP/log" 2>&1 || ktap_exit_fail_msg "there is no Debian: $(<"$TMP/log")"
 }
 
 run_tests
