@@ -12,9 +12,6 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/common.sh"
 
-# BPF programs belong to the machine, not to a checkout: so does this lock.
-MACHINE_LOCK=/sys/kernel
-
 print_usage()
 {
 	cat <<END
@@ -76,14 +73,6 @@ check_pages()
 	for page; do
 		[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
 	done
-}
-
-take_machine_lock()
-{
-	exec {MACHINE_FD}<"$MACHINE_LOCK"
-	flock --nonblock "$MACHINE_FD" && return
-	msg "# waiting: other tests run on this machine"
-	run_waiting flock "$MACHINE_FD"
 }
 
 # The machine's lock is held until the last command of a page has ended.

@@ -15,6 +15,7 @@
 #	on_exit COMMAND...		run COMMAND at exit, last one first
 #	take_lock FILE WHAT		one holder at a time; waits and says so
 #	release_lock			give back the lock that was taken last
+#	take_machine_lock		one user of the machine's BPF programs at a time
 #	log_to FILE			where run_logged writes, from here on
 #	run_logged LABEL COMMAND...	a long step: output to the log, progress on
 #					the terminal, status handed back.  A function
@@ -62,6 +63,8 @@ END_SIGNAL=
 EXIT_COMMANDS=()
 LOCK_FDS=()
 HAS_FAILED=no
+# BPF programs belong to the machine, not to a checkout, and so does this lock.
+MACHINE_LOCK=/sys/kernel
 
 msg()
 {
@@ -214,6 +217,15 @@ release_lock()
 
 	exec {fd}>&-
 	unset 'LOCK_FDS[-1]'
+}
+
+# Every command that is started inherits the lock, too.
+take_machine_lock()
+{
+	exec {MACHINE_FD}<"$MACHINE_LOCK"
+	flock --nonblock "$MACHINE_FD" && return
+	msg "# waiting: other tests run on this machine"
+	run_waiting flock "$MACHINE_FD"
 }
 
 # Traps run at once, which matters for commands that may block for long.
