@@ -3,6 +3,7 @@
 """
 usage: scripts/carry.py [options] TAG
        scripts/carry.py --continue
+       scripts/carry.py --show [TAG]
 
 Carries what was changed in the series of TAG, since the last commit of this
 checkout, to the series of the other tags: a changed patch, a new one, one that
@@ -19,7 +20,11 @@ call this with --continue. Nothing in patches/ changes before all tags are done.
   --to TAG          only to this tag, can be repeated; a tag without a series gets all
                     of TAG's
   --since COMMIT    what was changed since COMMIT (default: HEAD)
-  --abort           forget what was begun
+  --show            do nothing but print, part by part, what each patch is on each tag:
+                    the file of the pinned tag (same), another file (adapted), a patch
+                    that the pinned tag has not (added), or not needed (-). "?" means
+                    that the series says nothing about it. With a TAG, print the
+                    patches that are not the same there, and why
   --out DIR         where it works (default: out/carry)
   -h, --help        this text
 
@@ -153,6 +158,54 @@ def without_lines(text):
 def header(text):
     """What comes before the diffstat."""
     return text[:re.search(r"(?m)^---$", text).start()]
+
+
+# --- what a patch is on each tag ------------------------------------------------
+
+def state_of(name, series, pinned):
+    if name in series.not_needed:
+        return "-"
+    if name not in series.entries:
+        return "?" if name in pinned.entries else "."
+    if name not in pinned.entries:
+        return "added"
+    return "same" if series.entries[name] == pinned.entries[name] else "adapted"
+
+
+def show(tags):
+    """Print a table of all tags, the pinned one first."""
+    all_series = [Series(PATCHES, tag) for tag in tags]
+    parts, names = {}, []
+    for series in all_series:
+        for part in series.place.values():
+            parts.setdefault(part, series.parts[part])
+        names = weave(names, [*series.place])
+    width = max(map(len, names)) - len(".patch") + 2
+
+    def print_row(name, cells):
+        print(" ".join([f"{name:{width}}", *(f"{cell:10}" for cell in cells)]).rstrip())
+
+    states = {name: [state_of(name, series, all_series[0]) for series in all_series] for name in names}
+    print_row("patch", tags)
+    for part, line in parts.items():
+        print(f"\n{line[len('# part '):]}")
+        for name in names:
+            if any(series.place.get(name) == part for series in all_series):
+                print_row("  " + name.removesuffix(".patch"), states[name])
+    print()
+    for what, state in (("same", "same"), ("adapted", "adapted"), ("added", "added"), ("not needed", "-")):
+        print_row(f"= {what}", (column.count(state) for column in zip(*states.values())))
+
+
+def show_tag(tag, pinned):
+    """Print the patches that are not the same on this tag."""
+    mine, pinned = Series(PATCHES, tag), Series(PATCHES, pinned)
+    for name in weave([*pinned.place], [*mine.place]):
+        state = state_of(name, mine, pinned)
+        if state != "same":
+            why = mine.not_needed[name].split(": ", 2)[2] if state == "-" else ""
+            print(mine.entries.get(name) or pinned.entries.get(name) or mine.not_needed[name].split()[3].rstrip(":"))
+            print(f"    not needed: {why}" if why else f"    {state}")
 
 
 # --- the repository -----------------------------------------------------------
@@ -390,18 +443,18 @@ class Export:
         return run("quilt", *arguments, cwd=self.tree, check=check,
                    QUILT_PATCHES=self.top, QUILT_SERIES=f"{self.carry.dir}/result.series")
 
-    def is_as(self, commit, files):
-        for file in files:
-            path = f"{self.tree}/{file}"
-            blob = subprocess.run(("git", "-C", self.carry.repo, "show", f"{commit}:{file}"),
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-            if os.path.exists(path) != (blob.returncode == 0):
-                return False
-            if blob.returncode == 0:
-                with open(path, "rb") as there:
-                    if there.read() != blob.stdout:
-                        return False
-        return True
+    def blob(self, commit, file):
+        """The bytes of the file in a commit; None if it is not there."""
+        done = subprocess.run(("git", "-C", self.carry.repo, "show", f"{commit}:{file}"),
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return None if done.returncode else done.stdout
+
+    def in_tree(self, file):
+        try:
+            with open(f"{self.tree}/{file}", "rb") as there:
+                return there.read()
+        except FileNotFoundError:
+            return None
 
     def try_text(self, name, text, commit, files):
         """Whether the patch applies and makes the files of the commit; if so it stays applied."""
@@ -414,7 +467,7 @@ class Export:
             touched = set(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", text))
             # One of this tag has its numbers of lines.
             exact = " (offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
-            if exact and self.is_as(commit, files | touched):
+            if exact and all(self.in_tree(file) == self.blob(commit, file) for file in files | touched):
                 return True
             self.quilt("pop", "-f")
         write(path, before)
@@ -434,15 +487,13 @@ class Export:
         return read(path)
 
     def put_file(self, file, commit):
-        path = f"{self.tree}/{file}"
-        blob = subprocess.run(("git", "-C", self.carry.repo, "show", f"{commit}:{file}"),
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-        if blob.returncode:
+        path, content = f"{self.tree}/{file}", self.blob(commit, file)
+        if content is None:
             os.unlink(path)
             return
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as there:
-            there.write(blob.stdout)
+            there.write(content)
         mode = self.carry.git("ls-tree", commit, "--", file).split()[0]
         os.chmod(path, 0o755 if mode == "100755" else 0o644)
 
@@ -534,38 +585,62 @@ class Export:
         self.say()
 
 
+def check_tag(tag):
+    known = known_tags()
+    if tag not in known:
+        raise Stop(f"unknown tag '{tag}'", f"use one of: {' '.join(known)}")
+
+
+def has_series(tag):
+    return os.path.exists(f"{PATCHES}/{tag}/series")
+
+
+def check_source(tag):
+    check_tag(tag)
+    if not has_series(tag):
+        raise Stop(f"{tag} has no series", "name a tag that has one")
+
+
+def begin(carry, options, tag):
+    targets = [value for name, value in options if name == "--to"]
+    check_source(tag)
+    for target in targets:
+        check_tag(target)
+    targets = targets or [name for name in known_tags() if has_series(name)]
+    carry.start(tag, dict(options).get("--since", "HEAD"), [name for name in targets if name != tag])
+
+
+def go_on(carry):
+    if not os.path.exists(f"{carry.dir}/state"):
+        raise Stop("there is nothing to continue", "scripts/carry.py TAG begins")
+    carry.state = json.loads(read(f"{carry.dir}/state"))
+    if "current" in carry.state:
+        carry.check_rebased(carry.state["current"])
+
+
 def main():
     try:
-        options, arguments = getopt.gnu_getopt(sys.argv[1:], "h", ["to=", "since=", "continue", "abort", "out=", "help"])
+        options, arguments = getopt.gnu_getopt(sys.argv[1:], "h", ["to=", "since=", "continue", "show", "out=", "help"])
     except getopt.GetoptError as error:
         raise Stop(str(error), "carry.py --help lists the options") from error
     given = dict(options)
     if "-h" in given or "--help" in given:
         print(__doc__.strip())
         return
-    known = known_tags()
-    carry = Carry(os.path.abspath(given.get("--out", f"{REPO}/out/carry")))
-    if "--abort" in given:
-        shutil.rmtree(carry.dir, ignore_errors=True)
+    if "--show" in given:
+        for tag in arguments:
+            check_source(tag)
+            show_tag(tag, known_tags()[0])
+        if not arguments:
+            show([tag for tag in known_tags() if has_series(tag)])
         return
+    carry = Carry(os.path.abspath(given.get("--out", f"{REPO}/out/carry")))
     if "--continue" in given:
-        if not os.path.exists(f"{carry.dir}/state"):
-            raise Stop("there is nothing to continue", "scripts/carry.py TAG begins")
-        carry.state = json.loads(read(f"{carry.dir}/state"))
-        if "current" in carry.state:
-            carry.check_rebased(carry.state["current"])
+        go_on(carry)
+    elif len(arguments) == 1:
+        begin(carry, options, arguments[0])
     else:
-        if len(arguments) != 1:
-            raise Stop(f"one TAG is needed, {len(arguments)} given", "carry.py --help lists the options")
-        tag = arguments[0]
-        targets = [value for name, value in options if name == "--to"]
-        for any_tag in [tag, *targets]:
-            if any_tag not in known:
-                raise Stop(f"unknown tag '{any_tag}'", f"use one of: {' '.join(known)}")
-        if not os.path.exists(f"{PATCHES}/{tag}/series"):
-            raise Stop(f"{tag} has no series", "name a tag that has one: scripts/show-series.sh")
-        targets = targets or [name for name in known if os.path.exists(f"{PATCHES}/{name}/series")]
-        carry.start(tag, given.get("--since", "HEAD"), [name for name in targets if name != tag])
+        raise Stop(f"one TAG is needed, {len(arguments)} given", "carry.py --help lists the options")
     for tag in carry.state["targets"]:
         if tag not in carry.state["rebased"]:
             carry.rebase(tag)

@@ -130,7 +130,7 @@ check_entries()
 	done < <(series__print_unlisted)
 	while read -r entry; do
 		defect "$entry" "neither in the series nor said to be not needed"
-	done < <(series__compare "$(pin__of_state pinned)" "$TAG" | awk -F '\t' '$3 == "missing" { print $1 }')
+	done < <(series__print_missing "$TAG")
 }
 
 is_own()

@@ -16,11 +16,8 @@
 #	series__entries_of FILE PART...	only the patches in these
 #	series__on_top_of LETTER	print the parts that a cover letter says are needed
 #	series__print_own TAG	print the patches of a tag that no tag before it names
-#	series__compare PINNED TAG...	for each patch in one of these series, part by
-#				part, in order: its path on the last tag that has it, and
-#				a word for each tag, with tabs between: "same", "adapted",
-#				"added", "not needed: since WHEN: WHY", "missing", or "."
-#				if the pinned tag has no such patch, either
+#	series__print_missing TAG	print the patches of the pinned tag that the series of
+#				TAG neither has nor lists as not needed
 #	series__print_unlisted	the patches that no series names
 #	series__quilt COMMAND...	quilt, with the series and its patches
 #	series__check_changes	die if a patch holds no change (needs diffstat)
@@ -135,62 +132,17 @@ series__load()
 	SERIES_ID=${SERIES_ID%% *}-${#SERIES_PATCHES[@]}
 }
 
-# A patch or part that an earlier tag doesn't have comes behind the one that it follows.
-series__compare()
+series__print_missing()
 {
-	local tag files=()
+	local pinned
 
-	for tag; do
-		[[ -f $SERIES_DIR/$tag/series ]] || return 0
-		files+=("$SERIES_DIR/$tag/series")
-	done
-	awk '
-		function put_behind(previous, name, list, at) {
-			at = previous == "" ? 1 : index(list, "\n" previous "\n") + length(previous) + 1
-			return substr(list, 1, at) name "\n" substr(list, at + 1)
-		}
-		function print_row(patch, path, row, i) {
-			for (i = 1; i < ARGC; i++) {
-				if ((patch, i) in entry)
-					path = entry[patch, i]
-				row = row "\t" ((patch, i) in state ? state[patch, i] : (patch, 1) in entry ? "missing" : ".")
-			}
-			if (path)
-				print path row
-		}
-		FNR == 1 {
-			while (ARGV[++tag] != FILENAME) ;
-			part = ""
-			for (i in last) delete last[i]
-		}
-		/^#/ && !/^# not needed: / || !NF { next }
-		{
-			path = $1 == "#" ? $4 : $1; sub(/:$/, "", path)
-			name = path; sub(/.*\//, "", name)
-			previous = part; part = path; sub(/\/.*/, "", part)
-			patch = part "/" name
-			if (!(part in names)) {
-				parts = put_behind(previous, part, parts ? parts : "\n")
-				names[part] = "\n"
-			}
-			if (!(patch in seen))
-				names[part] = put_behind(last[part], name, names[part])
-			seen[patch]; last[part] = name
-			if ($1 == "#") {
-				state[patch, tag] = "not needed: " substr($0, index($0, $5))
-				next
-			}
-			entry[patch, tag] = path
-			state[patch, tag] = !((patch, 1) in entry) ? "added" : path == entry[patch, 1] ? "same" : "adapted"
-		}
-		END {
-			n = split(parts, part_of, "\n")
-			for (p = 2; p < n; p++) {
-				m = split(names[part_of[p]], name_of, "\n")
-				for (q = 2; q < m; q++)
-					print_row(part_of[p] "/" name_of[q], "", "")
-			}
-		}' "${files[@]}"
+	pinned=$SERIES_DIR/$(pin__of_state pinned)/series
+	[[ -f $pinned ]] || return 0
+	awk '/^# not needed: / && FILENAME == ARGV[1] { $1 = $4; sub(/:$/, "", $1) }
+		$1 ~ /^#/ || !NF { next }
+		{ name = $1; sub(/.*\//, "", name) }
+		FILENAME == ARGV[1] { known[name]; next }
+		!(name in known) { print $1 }' "$SERIES_DIR/$1/series" "$pinned"
 }
 
 series__quilt()
