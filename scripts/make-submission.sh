@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Turn a series into mails for the kernel's mailing lists, and tell how to send
-# them; nothing is ever sent from here:
+# Turn a series into mails for the kernel's mailing lists, and print the commands that
+# send them. The script itself sends nothing.
 #
 #	scripts/make-submission.sh v6.16		the whole series
 #	scripts/make-submission.sh --part fixes v7.3.4	a part of it
@@ -26,14 +26,15 @@ print_usage()
 	cat <<END
 usage: scripts/make-submission.sh [options] TAG
 
-Makes mails of the patches in patches/TAG/series, from and signed off by you, as
-git config user.name and user.email say. The first is submission/TAG/cover-letter, or of
-a part submission/TAG/PART. A letter names NAME.patch as <NAME>, which becomes the number
-of its mail; a patch that is not mailed with it can't be named.
+Makes a mail of each patch in patches/TAG/series. You are the sender and sign off each
+patch, with the name and address of git config user.name and user.email. The first mail
+is submission/TAG/cover-letter, or submission/TAG/PART for a part. A letter names
+NAME.patch as <NAME>, and the number of its mail replaces this. A letter can name only
+patches that are mailed with it.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
-  --part PART       only this part of the series, for a tree that has the parts in the
-                    last paragraph of its letter: "Applies on top of: PART, PART"
+  --part PART       only this part of the series. Its letter can name the parts that
+                    the tree needs before: "Applies on top of: PART, PART"
   --version N       of the series (default: 1); from 2 on the cover letter must say
                     what changed, under "Changes in vN:"
   --rfc             a request for comments
@@ -43,12 +44,11 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-The series has to pass check-series.sh --fast. The mails are tried: git am has to
-make the same files of them as quilt does of the patches, byte for byte, and so
-has b4, if it is installed. Nothing is sent; the last lines are the commands that
-do, the first of them with --dry-run.
-Exit status: 0 done, 1 the series is refused, or the mails are not what the
-patches are, 2 could not run.
+The series has to pass check-series.sh --fast. Then git am applies the mails, and has to
+make the same files as the patches. Nothing is sent. The last lines are the commands
+that send the mails, the first of them with --dry-run.
+Exit status: 0 done, 1 the series is refused or the mails do not make the same files,
+2 could not run.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
 PBM_SUBMISSION, the directory with the letters (default: submission)
 END
@@ -75,7 +75,6 @@ check_options()
 	COVER=$LETTERS_DIR/${OPT_PART:-cover-letter}
 }
 
-# Whoever sends patches answers for them.
 load_submitter()
 {
 	NAME=$(git config user.name) || NAME=
@@ -85,7 +84,7 @@ load_submitter()
 			"git config user.name 'A Name' && git config user.email a.name@example.org"
 }
 
-# find_letter PART...: those of the series
+# find_letter PART...: of all parts of the series
 find_letter()
 {
 	local part with_letter=()
@@ -94,13 +93,13 @@ find_letter()
 		[[ ! -f $LETTERS_DIR/$part ]] || with_letter+=("$part")
 	done
 	[[ -z $OPT_PART || " $* " = *" $OPT_PART "* ]] ||
-		die "--part $OPT_PART: no part of $SERIES_FILE" "use one of: ${with_letter[*]:-$*}"
+		die "--part $OPT_PART: not a part of $SERIES_FILE" "use one of: ${with_letter[*]:-$*}"
 	[[ -n $OPT_PART || -f $COVER || ${#with_letter[@]} = 0 ]] ||
 		die "$TAG is mailed part by part" "add --part with one of: ${with_letter[*]}"
 	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
 }
 
-# BELOW are the patches that the reader of the mails has already.
+# BELOW are the patches that the tree of the reader has already.
 choose_patches()
 {
 	local parts below part
@@ -110,15 +109,16 @@ choose_patches()
 	mapfile -t below < <(series__on_top_of "$COVER")
 	for part in "${below[@]}"; do
 		[[ -n $OPT_PART && $part != "$OPT_PART" && " ${parts[*]} " = *" $part "* ]] ||
-			die "$COVER: 'Applies on top of: $part' is no other part of the series" "name parts there that stand before it: ${parts[*]}"
+			die "$COVER: 'Applies on top of: $part' is not another part of the series" "name other parts: ${parts[*]}"
 	done
 	[[ -z $OPT_PART ]] || parts=("$OPT_PART")
 	mapfile -t BELOW < <(series__entries_of "$SERIES_FILE" "${below[@]}")
 	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "${parts[@]}")
 }
 
-# The letter with the numbers of the mails; or, if it names others, their names, and exit
-# status 1. The name of a patch has a '-', unlike <key> or <a@b>.
+# Print the letter with the numbers of the mails. If it names patches that are not mailed,
+# print only their names, with exit status 1. The name of a patch has a '-', unlike <key>
+# or <a@b>.
 number_patches()
 {
 	printf '%s\n' "${CHOSEN[@]}" | awk '
@@ -144,7 +144,7 @@ check_cover_letter()
 	((OPT_VERSION == 1)) || grep -q -x "Changes in v$OPT_VERSION:" "$COVER" ||
 		die "$COVER does not say what changed" "add 'Changes in v$OPT_VERSION:'"
 	LETTER=$(number_patches) ||
-		die "$COVER names $LETTER, no patch that is mailed with it" "correct it; of another part name the part"
+		die "$COVER names $LETTER, which is not mailed with it" "correct it; instead of a patch of another part, name the part"
 }
 
 open_output()
@@ -152,7 +152,8 @@ open_output()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG${OPT_PART:+-$OPT_PART}-submission}")
 	MAILS=$OUT_DIR/mails
 	REPO=$OUT_DIR/repo
-	TREE=$OUT_DIR/patched
+	# check-series.sh leaves it there.
+	BASE=$OUT_DIR/series/base/linux
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
 	log_to "$OUT_DIR/make-submission.log"
@@ -166,31 +167,20 @@ check_series()
 
 # --- patches to commits to mails ----------------------------------------------
 
-prepare_tree()
-{
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
-		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to make mails with" "see above"
-}
-
-# run_git_in DIR COMMAND...: git ignores the user's hooks, signatures and formats.
-run_git_in()
-{
-	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
-		git -C "$1" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "${@:2}"
-}
-
+# git ignores the user's hooks, signatures and formats.
 run_git()
 {
-	run_git_in "$REPO" "$@"
+	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
+		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
 }
 
-# The base has only what the patches are about; a commit of the whole kernel takes minutes.
+# The repository has only tools/perf and tools/lib; a commit of the whole kernel takes minutes.
 make_base_commit()
 {
 	rm -rf -- "$REPO"
 	mkdir -- "$REPO" &&
 		run_git init -q -b base &&
-		(cd -- "$OUT_DIR/base/linux" && cp -a --parents tools/perf tools/lib "$REPO") &&
+		(cd -- "$BASE" && cp -a --parents tools/perf tools/lib "$REPO") &&
 		run_git add -A -f &&
 		run_git commit -q -m "$TAG"
 }
@@ -224,53 +214,12 @@ add_base_commit()
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
 }
 
-# git am applies the mails in $TREE, as the submitter.
-apply_mails()
-{
-	run_git_in "$TREE" checkout -q --detach base &&
-		run_git_in "$TREE" am -q "$@"
-}
-
-# The trees are the same if each file that a patch touches is.
-compare_with_quilt()
-{
-	diff -r --no-dereference -x .git "$TREE/tools/perf" "$OUT_DIR/quilt/tools/perf" &&
-		diff -r --no-dereference -x .git "$TREE/tools/lib" "$OUT_DIR/quilt/tools/lib"
-}
-
+# git am has to make the same files of the mails as git makes of the patches.
 check_mails()
 {
-	rm -rf -- "$TREE" "$OUT_DIR/quilt"
-	cp -a -- "$REPO" "$TREE" && apply_mails "${PATCH_MAILS[@]}" || return 1
-	mkdir -- "$OUT_DIR/quilt" && cp -a -- "$OUT_DIR/base/linux/tools" "$OUT_DIR/quilt" &&
-		printf '%s\n' "${BELOW[@]}" "${CHOSEN[@]}" >"$OUT_DIR/series.all" &&
-		(cd -- "$OUT_DIR/quilt" && SERIES_FILE=$OUT_DIR/series.all &&
-			series__quilt push -q -a --fuzz=0 && rm -rf .pc) &&
-		compare_with_quilt
-}
-
-# Headers are of one line, as git send-email sends them: b4 0.12 fails on others.
-print_mbox()
-{
-	awk '/^From [0-9a-f]+ Mon Sep 17 / { header = 1 }
-		/^$/ { header = 0 }
-		header && sub(/^[ \t]+/, " ") { printf "%s", $0; next }
-		{ printf "%s%s", (NR > 1 ? "\n" : ""), $0 }
-		END { print "" }' "$MAILS.part"/*.patch
-}
-
-# b4 takes the series as a maintainer does from the list: all of it has to be there, in order.
-check_with_b4()
-{
-	local dir=$OUT_DIR/b4
-
-	rm -rf -- "$dir"
-	mkdir -- "$dir" && print_mbox >"$dir/mbox" &&
-		(cd -- "$TREE" && XDG_DATA_HOME=$dir XDG_CACHE_HOME=$dir \
-			b4 --offline-mode am --no-cache -m "$dir/mbox" -o "$dir") 2>&1 | tee "$dir/printed" &&
-		grep -q -x "Total patches: ${#PATCH_MAILS[@]}" "$dir/printed" &&
-		apply_mails "$dir"/*.mbx &&
-		compare_with_quilt
+	run_git checkout -q --detach base &&
+		run_git am -q "${PATCH_MAILS[@]}" &&
+		run_git diff --exit-code --stat mails
 }
 
 # --no-tree: a mirror has only what perf needs of the tree.
@@ -283,7 +232,7 @@ maintainers()
 # Each line is an argument of git send-email.
 write_recipients()
 {
-	(cd -- "$OUT_DIR/base/linux" && maintainers --no-l | sed 's/^/--to=/' &&
+	(cd -- "$BASE" && maintainers --no-l | sed 's/^/--to=/' &&
 		maintainers --no-m --no-r | sed 's/^/--cc=/') >"$OUT_DIR/recipients.part" &&
 		grep -q '^--to=' "$OUT_DIR/recipients.part" &&
 		mv -- "$OUT_DIR/recipients.part" "$OUT_DIR/recipients"
@@ -301,7 +250,8 @@ print_commands()
 
 	msg "mails     $MAILS ($(find "$MAILS" -name '*.patch' | wc -l))"
 	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
-	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is not there: install git-email"
+	[[ -n $PIN_COMMIT ]] || msg "the cover letter has no base-commit: scripts/pins lacks the commit of $TAG"
+	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is missing: install git-email"
 	msg "read them, then:"
 	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
@@ -323,17 +273,10 @@ if ! run_logged "check the series" check_series; then
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"
 	end_failed
 fi
-prepare_tree
 run_logged "make the mails" make_mails || die_logged "the mails can't be made" "see the log"
 mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
 if ! run_logged "try git am" check_mails; then
-	warn "git am makes other files of the mails than quilt of the patches, see $LOG_FILE"
-	end_failed
-fi
-if ! command -v b4 >/dev/null; then
-	msg "b4 is not there: what it makes of the mails is not tried"
-elif ! run_logged "try b4 am" check_with_b4; then
-	warn "b4 does not take the mails, or makes other files of them, see $LOG_FILE"
+	warn "git am makes other files of the mails than git of the patches, see $LOG_FILE"
 	end_failed
 fi
 run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"
