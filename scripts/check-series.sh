@@ -3,8 +3,8 @@
 #
 # Check each patch of a series as a maintainer would, one after the other:
 #
-#	scripts/check-series.sh --fast v6.16	what needs no build, in a minute
-#	scripts/check-series.sh v6.16		builds and tests each, about an hour
+#	scripts/check-series.sh --fast v6.16	checks that need no build, in a minute
+#	scripts/check-series.sh v6.16		builds and tests each patch, in about an hour
 #
 # The steps are the last lines of this file, in order.
 
@@ -21,7 +21,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
 # A subject line and "[PATCH 00/00] " fit into one line of a mail.
 MAX_SUBJECT=75
-# TRAILERS are given by people to the mails; make-submission.sh adds the submitter's.
+# Reviewers give trailers to mails; make-submission.sh adds the submitter's.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
 # BUILDS has the name and make's arguments of each build.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
@@ -36,30 +36,33 @@ print_usage()
 	cat <<END
 usage: scripts/check-series.sh [options] TAG
 
-Checks the patches of patches/TAG/series, in order: that each is there, is listed
-once, in its part, and none is left out; has a subject, a changelog and no trailers;
-applies without fuzz, and without offset if no tag before this one has the same file; is
-accepted by checkpatch.pl --strict, but for what submission/checkpatch explains; builds;
-passes perf test bpf-metadata. Each patch of the pinned tag has to be in the series, or
-in a line there that says why it is not needed.
-Checks each part that has a letter, submission/TAG/PART, on the parts that the letter
-names under "Applies on top of:": that it applies without fuzz, builds, and passes perf
-test bpf-metadata; the part $CORE upstream's test, too.
+Checks the patches of patches/TAG/series in order. Each patch
+- exists and is listed once, in its part; no patch is left out;
+- has a subject and a changelog, and no trailers;
+- applies without fuzz, and without offset if no tag before this one has the same file;
+- passes checkpatch.pl --strict, except for the findings in submission/checkpatch;
+- builds, and passes perf test bpf-metadata.
+The series has each patch of the pinned tag, or a line that says why it is not needed.
+
+A part with a letter, submission/TAG/PART, is mailed. It is also applied to the unpatched
+tree, after only the parts that its letter names under "Applies on top of:". It has to
+build and to pass perf test bpf-metadata there. The part $CORE has to pass upstream's
+test, too.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only this patch and those after it, and their parts
+  --from PATCH      build and test only from this patch on, and from its part on
   --out DIR         the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-submission/checkpatch has a line for each finding that stays, of the patch of that
-name on whatever tag:
+submission/checkpatch has a line for each finding that stays. It is for the patches of
+that name on all tags:
   PATCH TYPE REASON...
 
-Prints what is wrong, and a table with a line for each patch, and one for the parts.
+Prints a line for each defect; the last line is "N patches, N defects".
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
 PBM_SUBMISSION, the directory with checkpatch and letters (default: submission)
 Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
@@ -92,16 +95,8 @@ resolve_paths()
 	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission}/checkpatch
 	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
 	TREE_DIR=$OUT_DIR/tree
-	TABLE=$OUT_DIR/table
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	[[ -f $SERIES_FILE ]] || die "$SERIES_FILE is not there" "name a tag that has patches"
-}
-
-# CELL_NAMES are the columns of the table after the patch.
-choose_columns()
-{
-	CELL_NAMES=(header applies checkpatch)
-	[[ $OPT_FAST = yes ]] || CELL_NAMES+=("${BUILDS[@]%% *}" test)
 }
 
 # defect WHERE WHAT: print it and count it.
@@ -153,7 +148,7 @@ print_misplaced()
 			path = $1 == "#" ? $4 : $1; sub(/:$/, "", path)
 			n = split(path, name, "/")
 			if (n != 2 && n != 3) print path "\tnot of the form PART/PATCH or PART/TAG/PATCH"
-			else if (name[1] != part) print path "\tnot behind the line \"# part " name[1] ": ...\""
+			else if (name[1] != part) print path "\tnot after the line \"# part " name[1] ": ...\""
 		}' "$SERIES_FILE"
 	sed -n 's/^# part //p' "$SERIES_DIR"/*/series | sort -u | cut -d : -f 1 | uniq -d |
 		sed 's/.*/part &\tanother line "# part &:" in the series of another tag/'
@@ -162,7 +157,7 @@ print_misplaced()
 		{ part[$NF] = $1 }'
 }
 
-# A tag's file is PART/TAG/NAME only if PART/NAME is another one.
+# A tag has a file PART/TAG/NAME only if PART/NAME differs from it.
 check_own_files()
 {
 	local entry part tag shared
@@ -193,7 +188,7 @@ check_places()
 	check_own_files
 }
 
-# The tree starts without patches; what an earlier run left is of no use.
+# The tree starts without patches. An earlier run may have left other ones.
 prepare_tree()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
@@ -205,48 +200,89 @@ prepare_tree()
 
 # --- one patch ----------------------------------------------------------------
 
-changelog()
+# Print what is wrong with the header of a patch.
+print_header_defects()
 {
-	sed -n '1,/^---$/p' "$SERIES_DIR/$PATCH"
+	awk -v max="$MAX_SUBJECT" -v trailers="^$TRAILERS" -v summary="$(diffstat -p1 "$1" | tail -n 1)" '
+		$0 == summary { has_diffstat = 1 }
+		/^---$/ { has_end = 1 }
+		has_end { next }
+		/^Subject: / && subject == "" { subject = substr($0, 10); next }
+		$0 ~ trailers && trailer == "" { trailer = $0 }
+		NF { lines++ }
+		END {
+			if (subject !~ /^[a-z][^:]*: [A-Z]/) print "no \"Subject: part: What it does\""
+			if (length(subject) > max) print "a subject of " length(subject) " characters, more than " max
+			if (!has_end) print "no line \"---\" after the changelog"
+			if (lines < 2) print "no changelog"
+			if (trailer != "") print "a trailer, which only mails have: " trailer
+			if (!has_diffstat) print "no diffstat, or a wrong one; quilt refresh --diffstat it"
+		}' "$1"
 }
 
 check_header()
 {
-	local subject
+	local what
 
-	CELLS[header]=ok
-	subject=$(changelog | sed -n 's/^Subject: //p' | head -n 1)
-	[[ $subject =~ ^[a-z][^:]*:\ [A-Z] ]] || bad header "no 'Subject: part: What it does'"
-	((${#subject} <= MAX_SUBJECT)) || bad header "a subject of ${#subject} characters, more than $MAX_SUBJECT"
-	changelog | grep -q -x -e '---' || bad header "no line '---' after the changelog"
-	(($(changelog | sed '/^Subject: /d; /^---$/d; /^$/d' | wc -l) >= 2)) || bad header "no changelog"
-	! changelog | grep -q -E -e "^$TRAILERS" || bad header "a trailer that somebody gave: $(changelog | grep -m 1 -E -e "^$TRAILERS")"
-	grep -q -x -F -e "$(diffstat -p1 "$SERIES_DIR/$PATCH" | tail -n 1)" "$SERIES_DIR/$PATCH" ||
-		bad header "no diffstat, or that of another patch; quilt refresh --diffstat it"
+	while read -r what; do
+		defect "$PATCH" "$what"
+	done < <(print_header_defects "$SERIES_DIR/$PATCH")
 }
 
-bad()
+# One call for all patches takes a third of the time. checkpatch takes a file that git
+# tracks for source, so it gets copies. It cannot look for commits, as there is no history
+# of the kernel here.
+run_checkpatch()
 {
-	CELLS[$1]=FAILED
-	defect "$PATCH" "$2"
+	local dir=$OUT_DIR/checkpatch entry
+
+	rm -rf -- "$dir"
+	mkdir -- "$dir"
+	for entry in "${ENTRIES[@]}"; do
+		[[ ! -f $SERIES_DIR/$entry ]] || cp -- "$SERIES_DIR/$entry" "$dir"
+	done
+	(cd -- "$dir" && perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
+		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID ./*.patch </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1
 }
 
-# apply PATCH: to the tree. Without --force, patch asks whoever sits at the terminal.
+# Print NAME, TYPE and the first finding of that type in the patch, with tabs between.
+print_findings()
+{
+	sed -n 's/^\(\.\/\)\{0,1\}\([^:]*\):[0-9]*: [A-Z]*:\([A-Z0-9_]*\): \(.*\)/\2\t\3\t\4/p' "$OUT_DIR/checkpatch.log" |
+		sort -t $'\t' -s -u -k 1,2
+}
+
+check_checkpatch()
+{
+	local name type text status=0 found=0
+
+	((${#ENTRIES[@]})) || return 0
+	run_checkpatch || status=$?
+	while IFS=$'\t' read -r name type text; do
+		((++found))
+		grep -q -s -E -e "^${name}[[:space:]]+${type}[[:space:]]" "$EXPLAINED" ||
+			defect "$(printf '%s\n' "${ENTRIES[@]}" | grep -m 1 -e "/$name\$")" "checkpatch: $type: $text"
+	done < <(print_findings)
+	# Status 1 comes with findings.
+	((status == 0 || (status == 1 && found))) ||
+		defect series "checkpatch.pl failed: $(tail -n 1 "$OUT_DIR/checkpatch.log")"
+}
+
+# apply PATCH: to the tree. Without --force, patch may ask the user at the terminal.
 apply()
 {
-	(cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch -i "$SERIES_DIR/$1") >"$OUT_DIR/patch.log" 2>&1
+	(cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch -i "$SERIES_DIR/$1") >"$OUT_DIR/patch.log" 2>&1 </dev/null
 }
 
 check_applies()
 {
-	CELLS[applies]=ok
 	if ! apply "$PATCH"; then
-		bad applies "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
+		defect "$PATCH" "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
-	# One of another tag has the numbers of lines there.
+	# A patch of another tag has the line numbers of that tag.
 	! is_own "$PATCH" || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
-		bad applies "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
+		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
 # perf test skips a script that is not executable, and quilt keeps a mode only with
@@ -257,34 +293,10 @@ check_modes()
 
 	while read -r file; do
 		[[ -x $TREE_DIR/$file ]] ||
-			bad applies "$file is not executable: in the tree, chmod +x it, and QUILTRC=$SCRIPTS_DIR/quiltrc quilt refresh"
+			defect "$PATCH" "$file is not executable: in the tree, chmod +x it, and QUILTRC=$SCRIPTS_DIR/quiltrc quilt refresh"
 	done < <(awk '/^\+\+\+ b\// { file = substr($2, 3) }
 		/^@@ -0,0 / { first = NR + 1 }
 		NR == first && /^\+#!/ { print file }' "$SERIES_DIR/$PATCH")
-}
-
-# checkpatch takes a file that git tracks for source, so it gets a copy. It leaves a
-# file in its directory. It cannot look for commits, as there is no history of the
-# kernel here. Trailers come with the mails.
-check_checkpatch()
-{
-	local copy=$OUT_DIR/checkpatch.patch type types status=0
-
-	CELLS[checkpatch]=ok
-	cp -- "$SERIES_DIR/$PATCH" "$copy"
-	(cd -- "$OUT_DIR" && perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse \
-		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID "$copy" </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1 || status=$?
-	mapfile -t types < <(sed -n 's/^[^:]*:[0-9]*: [A-Z]*:\([A-Z0-9_]*\): .*/\1/p' "$OUT_DIR/checkpatch.log" | sort -u)
-	# Status 1 comes with findings, each of a type.
-	((status == 0 || (status == 1 && ${#types[@]}))) ||
-		bad checkpatch "checkpatch.pl did not run: $(head -n 1 "$OUT_DIR/checkpatch.log")"
-	for type in "${types[@]}"; do
-		if [[ -f $EXPLAINED ]] && grep -q -E -e "^${PATCH##*/}[[:space:]]+${type}[[:space:]]" "$EXPLAINED"; then
-			CELLS[checkpatch]=explained
-		else
-			bad checkpatch "checkpatch: $(grep -m 1 -e "$type" "$OUT_DIR/checkpatch.log" | cut -d : -f 2-)"
-		fi
-	done
 }
 
 build_one()
@@ -296,11 +308,11 @@ build_one()
 		build__make
 }
 
+# check_build NAME ARGUMENT...
 check_build()
 {
-	CELLS[$1]=ok
 	run_logged "$PATCH: build $1" build_one "$@" && return
-	bad "$1" "does not build ($1), see $LOG_FILE"
+	defect "$PATCH" "does not build ($1), see $LOG_FILE"
 	return 1
 }
 
@@ -310,18 +322,17 @@ run_perf_test()
 	(cd -- "$TREE_DIR/tools/perf" && "$OUT_DIR/build-default/perf" test "$@" 2>&1)
 }
 
-# perf test has bpf-metadata from the patch on that adds it.
+# Earlier patches than the one that adds the test have nothing to run.
 check_perf_test()
 {
-	CELLS[test]=-
 	# A pipe to grep -q may be closed before perf has written all.
-	if [[ $(run_perf_test list) = *bpf-metadata* ]]; then
-		CELLS[test]=ok
-		if ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
-			bad test "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
-		elif ! grep -q ': Ok$' "$OUT_DIR/test.log"; then
-			bad test "perf test bpf-metadata runs nothing"
-		fi
+	[[ $(run_perf_test list) = *bpf-metadata* ]] || return 0
+	if ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
+		defect "$PATCH" "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
+	elif ! grep -q ': Ok$' "$OUT_DIR/test.log"; then
+		defect "$PATCH" "perf test bpf-metadata runs nothing"
+	else
+		msg "$PATCH: perf test bpf-metadata passes"
 	fi
 }
 
@@ -336,106 +347,58 @@ check_builds()
 	check_perf_test
 }
 
-# Later patches are not applied after one that doesn't apply: they would say nothing.
-check_patch()
-{
-	local cell
-
-	for cell in "${CELL_NAMES[@]}"; do
-		CELLS[$cell]=-
-	done
-	if [[ ! -f $SERIES_DIR/$PATCH ]]; then
-		defect "$PATCH" "listed, but not there"
-		return
-	fi
-	check_header
-	check_checkpatch
-	[[ $APPLIES = yes ]] || return 0
-	check_applies || { APPLIES=no; return 0; }
-	check_modes
-	[[ $PATCH != "$OPT_FROM" ]] || BUILDS_BEGIN=yes
-	[[ $BUILDS_BEGIN = no ]] || check_builds
-}
-
-print_row()
-{
-	local cell
-
-	printf '%s' "$PATCH" >>"$TABLE"
-	for cell in "${CELL_NAMES[@]}"; do
-		printf ' %s' "${CELLS[$cell]}" >>"$TABLE"
-	done
-	printf '\n' >>"$TABLE"
-}
-
-# print_head COLUMN: the table's first line
-print_head()
-{
-	local names=("$1" "${CELL_NAMES[@]}")
-
-	printf '%s\n' "${names[*]^^}" >"$TABLE"
-}
-
+# Patches after one that doesn't apply are not tried: they depend on it.
 check_patches()
 {
-	print_head patch
+	local PATCH applies=yes builds_begin=yes
+
+	[[ $OPT_FAST = no && -z $OPT_FROM ]] || builds_begin=no
 	for PATCH in "${ENTRIES[@]}"; do
-		check_patch
-		print_row
+		[[ -f $SERIES_DIR/$PATCH ]] || { defect "$PATCH" "listed, but not there"; continue; }
+		check_header
+		[[ $applies = yes ]] || continue
+		check_applies || { applies=no; continue; }
+		check_modes
+		[[ $PATCH != "$OPT_FROM" ]] || builds_begin=yes
+		[[ $builds_begin = no ]] || check_builds
 	done
-	column -t "$TABLE"
 }
 
 # --- the parts that are mailed --------------------------------------------------
 
-# upstream's test has status 0, too, where it is skipped.
+# upstream's test has status 0 also when it is skipped.
 check_upstream_test()
 {
 	local test=$OUT_DIR/base/linux/tools/perf/tests/shell/test_bpf_metadata.sh
 
 	[[ -f $test ]] || return 0
-	CELLS[upstream]=ok
 	PATH=$OUT_DIR/build-default:$PATH bash "$test" >"$OUT_DIR/upstream.log" 2>&1 || :
 	grep -q -F '[Success]' "$OUT_DIR/upstream.log" ||
-		bad upstream "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
+		defect "$PATCH" "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
 }
 
-# check_part_on PATCH...: the part's, and before them those that it stands on
-check_part_on()
+# check_part PART IS-BUILT BELOW...: BELOW are the parts that it needs.
+check_part()
 {
-	local patch
+	local PATCH=$1 is_built=$2 below=${*:3} patch
 
 	# A file that patch changes becomes another one, and the base keeps its own.
 	rm -rf -- "$TREE_DIR" "$OUT_DIR/build-default"
 	cp -al -- "$OUT_DIR/base/linux" "$TREE_DIR"
-	CELLS[applies]=ok
-	for patch; do
+	below=${below:-no other part}
+	while read -r patch; do
 		apply "$patch" && continue
-		bad applies "on ${CELLS[on]}, $patch does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
-		return 0
-	done
-	[[ $BUILDS_BEGIN = yes ]] || return 0
+		defect "$PATCH" "on $below, $patch does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
+		return
+	done < <(series__entries_of "$SERIES_FILE" "$1" "${@:3}")
+	msg "part $PATCH applies on $below"
+	[[ $is_built = yes ]] || return 0
 	check_build default BUILD_BPF_SKEL=1 || return 0
 	check_perf_test
 	[[ $PATCH != "$CORE" ]] || check_upstream_test
 }
 
-# check_part PART BELOW...
-check_part()
-{
-	local PATCH=$1 cell patches
-
-	for cell in "${CELL_NAMES[@]}"; do
-		CELLS[$cell]=-
-	done
-	CELLS[on]=${*:2}
-	CELLS[on]=${CELLS[on]// /,}
-	CELLS[on]=${CELLS[on]:-base}
-	mapfile -t patches < <(series__entries_of "$SERIES_FILE" "$@")
-	check_part_on "${patches[@]}"
-	print_row
-}
-
+# check_letter PART IS-BUILT
 check_letter()
 {
 	local part below
@@ -444,35 +407,31 @@ check_letter()
 	for part in "${below[@]}"; do
 		[[ " ${PARTS[*]} " = *" $part "* ]] || defect "$LETTERS_DIR/$1" "'Applies on top of: $part': no part of the series"
 	done
-	check_part "$1" "${below[@]}"
+	check_part "$1" "$2" "${below[@]}"
 }
 
-# Other patches than in check_patches are applied: all trees are made anew.
+# Other patches than in check_patches are applied, to another tree.
 check_parts()
 {
-	local CELL_NAMES=(on applies) TABLE=$OUT_DIR/table-parts TREE_DIR=$OUT_DIR/part BUILDS_BEGIN=no PARTS part letter
+	local TREE_DIR=$OUT_DIR/part PARTS part letter is_built=no
 
-	[[ $OPT_FAST = yes ]] || CELL_NAMES+=(default test upstream)
-	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || BUILDS_BEGIN=yes
+	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || is_built=yes
 	mapfile -t PARTS < <(series__parts "$SERIES_FILE")
-	print_head part
 	for part in "${PARTS[@]}"; do
-		[[ $OPT_FROM != "$part"/* ]] || BUILDS_BEGIN=yes
-		[[ ! -f $LETTERS_DIR/$part ]] || check_letter "$part"
+		[[ $OPT_FROM != "$part"/* ]] || is_built=yes
+		[[ ! -f $LETTERS_DIR/$part ]] || check_letter "$part" "$is_built"
 	done
 	for letter in "$LETTERS_DIR"/*; do
 		[[ ! -f $letter || " cover-letter ${PARTS[*]} " = *" ${letter##*/} "* ]] ||
 			defect "$letter" "no part of the series has that name"
 	done
-	[[ $(wc -l <"$TABLE") = 1 ]] || { echo; column -t "$TABLE"; }
 }
 
 OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes
-declare -A CELLS
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=no
 JOBS=$(nproc)
-NR_DEFECTS=0 APPLIES=yes
+NR_DEFECTS=0
 # shellcheck disable=SC2086 # the names of all variables that quilt would read
 unset ${!QUILT_@} || :
 
@@ -483,12 +442,10 @@ resolve_paths
 take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
 [[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" "${BUILDS_PACKAGES[@]}"
-choose_columns
 check_entries
 check_places
 prepare_tree
-BUILDS_BEGIN=yes
-[[ $OPT_FAST = no && -z $OPT_FROM ]] || BUILDS_BEGIN=no
+check_checkpatch
 check_patches
 check_parts
 printf '%d patches, %d defects\n' "${#ENTRIES[@]}" "$NR_DEFECTS"

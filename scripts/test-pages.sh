@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run the commands in the blocks of the README and of Documentation/*.rst as they are
-# written, and compare what they print with what the page shows:
+# written, and compare their output with the page:
 #
 #	scripts/test-pages.sh
 #	scripts/test-pages.sh Documentation/guide.rst
@@ -18,35 +18,34 @@ print_usage()
 usage: scripts/test-pages.sh [PAGE...]
 
 Runs the commands in the blocks of each PAGE (default: README and
-Documentation/*.rst) and compares what they print with the page. Needs root, and
-what scripts/run-selftests.sh v6.16 has built.
+Documentation/*.rst) and compares their output with the page. Needs root, and the
+result of scripts/run-selftests.sh v6.16.
 
-A page is run from top to bottom, in one shell, which begins in the checkout. What
-it writes to the checkout, to /tmp, /usr/local, \$HOME and /sys/fs/bpf is gone at its
-end.
+A page runs from top to bottom in one shell, which starts in the checkout. Files that it
+writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are gone afterwards.
 
-A block of a page is a literal block in .rst, and lines that begin with a tab in the
-README. Its commands begin with "# " or "\$ ". A command goes on in the lines after it
-that begin with ">", after a "\\" at its end, or up to the END of <<'END'. What
-follows it is its output:
+In .rst a block is a literal block; in the README it is lines that begin with a tab. A
+command begins with "# " or "\$ ". It goes on in the next lines if they begin with ">",
+after a "\\" at its end, or up to the END of <<'END'. The lines after a command are its
+output:
 
   ...               any lines, or any text within a line
   12.34             any number, but for values: in key=12 or key = "12" it counts
   c0b1a85fb75dc74b  any tag of a program; the same tag twice is the same
   2026-11-21T02:45:58Z  any time
 
-The number of blanks doesn't count, nor do empty lines and lines of the output that
+The number of blanks is ignored, and so are empty lines and lines of the output that
 begin with "#". If the page shows no output, any output is right. A command that fails
-is wrong.
+is always wrong.
 
-A block that is not run has a comment before it in its section, before the
-sentence that introduces it:
+A block that is not run has a comment before the sentence that introduces it, in the same
+section:
 
   .. not run: REASON
 
-In the README it is listed in scripts/lib/readme-not-run, by its first line, unless all its
-lines are those of a table: two columns with tabs between. Any other block that
-doesn't begin with a command has failed.
+Such blocks of the README are listed in scripts/lib/readme-not-run, by their first lines.
+A table, which has two columns with tabs between, needs no line there. Any other block
+has to begin with a command.
 
 Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
@@ -54,12 +53,12 @@ END
 
 check_machine()
 {
-	((EUID == 0)) || die "only root can load BPF programs and record them" "run it as root"
+	check_root
 	/usr/bin/python3 -c 'import cram, docutils' 2> /dev/null ||
 		die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
 }
 
-# The programs of the tests are the last that is built.
+# The programs of the tests are built last.
 check_built()
 {
 	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Run the commands in the blocks of pages, and compare what they print with the page.
+"""Run the commands in the blocks of pages, and compare their output with the page.
 
-Called by scripts/test-pages.sh, whose help has the rules. The commands of a page are
-the input of one shell, scripts/lib/page-shell.sh. cram makes that input, and tells from
-its output what each command has printed, and its status.
+scripts/test-pages.sh calls this; its help has the rules. One shell,
+scripts/lib/page-shell.sh, runs all commands of a page. cram writes its input, and finds
+the output and the status of each command. cram alone is not enough: it has no pattern
+for "any number, but the same tag twice", and reads neither .rst nor the README.
 """
 
 import difflib
@@ -22,7 +23,7 @@ README_NOT_RUN = "scripts/lib/readme-not-run"
 # A line of a table in the README
 COLUMNS = re.compile(r"(\S.*?)?\t+\S.*")
 
-# What varies in a line of output, and, before that, what does not: values of metadata.
+# Parts of a line of output that vary. Values of metadata come first, because they don't.
 PARTS = re.compile(
     r'(?P<value>= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
@@ -66,7 +67,7 @@ class Block:
 
 
 def rst_blocks(text):
-    """A mark is for the next block of its section."""
+    """A mark "not run" is for the next block of its section."""
     document = docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
     not_run = None
     for node in document.findall():
@@ -107,7 +108,7 @@ def unescape(line):
 
 
 def run_commands(commands):
-    """Return the lines that each command has printed, of those that came to their end."""
+    """Return the output of each command, in lines, up to the first that ended the shell."""
     script = []
     for command in commands + [["echo end"]]:
         script.append(b"next\n")
@@ -125,14 +126,14 @@ def run_commands(commands):
             command_lines -= 1
         else:
             results[-1].append(unescape(line.decode()[2:].rstrip("\n")))
-    # Where the shell ends, cram shows the next command all the same.
+    # If the shell has ended, cram still shows the next command.
     if results.pop() != ["end"]:
         results.pop()
     return results
 
 
 def pattern_of(lines):
-    """The same tag in two places has to be the same in the output."""
+    """Two places with the same tag have to have the same tag in the output."""
     tags = {}
 
     def replace(match):
@@ -159,7 +160,7 @@ def pattern_of(lines):
 
 
 def compare(command, wanted, printed):
-    """Return what is wrong, nothing if all is right."""
+    """Return the differences, in lines."""
     shown = [line.strip() for line in printed if line.strip() and line[0] != "#"]
     if re.fullmatch(r"\[\d+\]", (printed or [""])[-1]):
         wrong = "failed"
@@ -172,7 +173,7 @@ def compare(command, wanted, printed):
 
 
 def test_block(block, results):
-    """Return what is wrong, and take the results of the block's commands."""
+    """Return the differences, and take the results of the block's commands."""
     if not block.commands:
         return ["begins with no prompt, and is not marked as not run"]
     wrong = []

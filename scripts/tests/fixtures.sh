@@ -48,9 +48,13 @@ make_kernel()
 	END
 	cat > "$dir/scripts/checkpatch.pl" <<-'END'
 	#!/usr/bin/perl
-	local $/; open(my $in, '<', $ARGV[-1]); my $patch = <$in>; my $found = $patch =~ /UGLY/;
-	exit 1 if $patch =~ /SILENT/;
-	print "-:1: WARNING:UGLY_TYPE: it is ugly\n" if $found; exit $found;
+	local $/; my $found = 0;
+	for my $file (grep(/patch$/, @ARGV)) {
+		open(my $in, '<', $file); my $patch = <$in>;
+		exit 1 if $patch =~ /SILENT/;
+		print "$file:1: WARNING:UGLY_TYPE: it is ugly\n" if $patch =~ /UGLY/ && ($found = 1);
+	}
+	exit $found;
 	END
 	for i in a b c evsel; do
 		printf "$i %s\n" 1 2 3 4 5 6 7 8 9 > "$dir/tools/perf/$i.c"

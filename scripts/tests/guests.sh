@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of run-selftests.sh --vm: the kernel that it builds, and guests that go wrong.
+# Tests of run-selftests.sh --vm: building the kernel, and guests that go wrong.
 
 . "$(dirname "$0")/fixtures.sh"
 
-# The "kernel" of kernel__prepare: a tarball whose Makefile does what it is told
+# The "kernel" of kernel__prepare: a tarball whose Makefile obeys STUB_DROP and STUB_FAIL
 make_bootable()
 {
 	local dir=$TMP/t/kernel
@@ -71,30 +71,24 @@ test_kernel_is_built_once()
 	[[ $(wc -l < "$TMP/t/built") -eq 2 ]] || fail "another source, and not built again"
 }
 
-test_kernel_that_drops_an_option()
+test_kernel_that_cannot_be_built()
 {
 	make_bootable
 	STUB_DROP=CONFIG_DEBUG_INFO_BTF expect_kernel 2
 	printed "not set: CONFIG_DEBUG_INFO_BTF=y"
-	expect_kernel 0
-}
-
-test_kernel_that_does_not_build()
-{
-	make_bootable
 	STUB_FAIL=1 expect_kernel 2
 	printed "the kernel does not build"
 	expect_kernel 0
 }
 
-# Guests, without anything that is built or downloaded
+# vm__run with a stub of QEMU: nothing is built or downloaded
 call_vm()
 {
 	mkdir -p "$TMP/t/vm" "$TMP/t/tmp"
 	# shellcheck disable=SC2016 # for the inner shell
 	exec env --default-signal=INT PATH="$TMP/stubs:$REAL_PATH" TMPDIR="$TMP/t/tmp" VM_DIR="$TMP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
 		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" STUB_REFUSAL="${STUB_REFUSAL:-}" OPT_ACCEL="${ACCEL-tcg}" \
-		PBM_VM_BOOT="${VM_BOOT:-1}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
+		PBM_VM_BOOT="${VM_BOOT:-20}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" bash -c '
 		set -euo pipefail
 		for lib in common arch splats vm; do
 			. "$SCRIPTS_DIR/lib/$lib.sh"
@@ -108,7 +102,7 @@ call_vm()
 		vm__check_log || end_failed' run-selftests.sh
 }
 
-# expect_vm STATUS: of a guest, which leaves nothing
+# expect_vm STATUS: the guests leave nothing.
 expect_vm()
 {
 	expect_status "$1" call_vm
@@ -123,6 +117,18 @@ vm_left_nothing()
 	! kill -0 "$(cat "$TMP/t/vm/2/pid" 2>&1)" 2>/dev/null || fail "the other QEMU still runs"
 	files=$(ls -A "$TMP/t/tmp")
 	[[ -z $files ]] || fail "left: $files"
+}
+
+# vm_ends STATUS GUEST1 GUEST2 TEXT...: the script has this status and prints each text if
+# the stubs of QEMU do GUEST1 and GUEST2.
+vm_ends()
+{
+	local text
+
+	STUB_VM=$2 STUB_VM2=$3 expect_vm "$1"
+	for text in "${@:4}"; do
+		printed "$text"
+	done
 }
 
 start_vm()
@@ -158,66 +164,32 @@ test_vm_options_that_make_no_sense()
 
 test_vm_status_and_report_come_back()
 {
-	STUB_VM=0 expect_vm 0
-	printed "ok      a test of 1"
-	printed "ok      a test of 2"
-	printed "guest: 0"
-	STUB_VM=2 STUB_VM2=0 expect_vm 0
-	printed "guest: 2"
-	STUB_VM=0 STUB_VM2=2 expect_vm 0
-	printed "guest: 2"
+	vm_ends 0 0 0 "ok      a test of 1" "ok      a test of 2" "guest: 0"
+	vm_ends 0 2 0 "guest: 2"
+	vm_ends 0 0 2 "guest: 2"
 }
 
-# The first would go on.
-test_vm_of_which_one_goes_wrong()
+# If one guest goes wrong, the other is ended, too.
+test_vm_that_goes_wrong()
 {
-	STUB_VM=ever STUB_VM2=hang expect_vm 2
-	printed "no user space within 1 s"
-	STUB_VM=ever STUB_VM2=panic expect_vm 2
-	printed "ok      a test of 1"
-	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
-	printed "full log: $TMP/t/vm/2/console.log"
-	STUB_VM=0 STUB_VM2=ever VM_TIMEOUT=1 expect_vm 2
-	printed "has not ended after 1 s"
-}
-
-test_vm_that_hangs_at_boot()
-{
-	STUB_VM=hang expect_vm 2
-	printed "no user space within 1 s, its console ends with '[ 0.1] clocksource: stub'"
-	printed "  | [ 0.1] clocksource: stub"
-}
-
-test_vm_that_panics()
-{
-	STUB_VM=panic expect_vm 2
-	printed "ok      a test of 1"
-	printed "  kernel: [ 0.2] Kernel panic - not syncing: stub"
-	printed "  | [ 0.2] Kernel panic - not syncing: stub"
-	printed "the guest ended before its tests did"
-}
-
-test_vm_that_does_not_end()
-{
-	VM_TIMEOUT=1 STUB_VM=ever expect_vm 2
-	printed "ok      a test of 1"
-	printed "has not ended after 1 s"
-	printed "clocksource: stub"
+	VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" \
+		"no user space within 2 s, its console ends with '[ 0.1] clocksource: stub'"
+	VM_BOOT=2 vm_ends 2 ever hang "no user space within 2 s"
+	vm_ends 2 ever panic "ok      a test of 1" "  kernel: [ 0.2] Kernel panic - not syncing: stub" \
+		"  | [ 0.2] Kernel panic - not syncing: stub" "the guest ended before its tests did" \
+		"full log: $TMP/t/vm/2/console.log"
+	VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "has not ended after 1 s" "clocksource: stub"
 }
 
 test_vm_without_a_working_kvm()
 {
-	ACCEL='' STUB_VM=0 expect_vm 0
-	printed "TCG (KVM: no user space within 1 s, its console ends with '[ 0.1] clocksource: stub')"
-	ACCEL=kvm STUB_VM=0 expect_vm 2
-	printed "leave out --accel kvm"
-	ACCEL=kvm STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 2
-	printed "error: there is no /dev/kvm"
-	printed "leave out --accel kvm"
-	ACCEL='' STUB_REFUSAL="there is no /dev/kvm" STUB_VM=0 expect_vm 0
-	printed "TCG (there is no /dev/kvm)"
-	ACCEL='' STUB_KVM=0 STUB_VM=hang expect_vm 0
-	printed "accel     KVM"
+	local refusal="there is no /dev/kvm"
+
+	ACCEL='' VM_BOOT=2 vm_ends 0 0 0 "TCG (KVM: no user space within 2 s, its console ends with '[ 0.1] clocksource: stub')"
+	ACCEL=kvm VM_BOOT=2 vm_ends 2 0 0 "leave out --accel kvm"
+	ACCEL=kvm STUB_REFUSAL=$refusal vm_ends 2 0 0 "error: $refusal" "leave out --accel kvm"
+	ACCEL='' STUB_REFUSAL=$refusal vm_ends 0 0 0 "TCG ($refusal)"
+	ACCEL='' STUB_KVM=0 vm_ends 0 hang hang "accel     KVM"
 }
 
 test_vm_with_a_splat()
@@ -225,14 +197,8 @@ test_vm_with_a_splat()
 	local line
 
 	for line in 'WARNING: CPU: 0 PID: 1 at x.c:1' 'BUG: KASAN: stub' 'INFO: task x:1 blocked for more than 120 seconds.'; do
-		STUB_CONSOLE=$line STUB_VM=0 expect_vm 1
-		printed "  | [ 0.1] $line"
-		printed "FAILED  the kernel of the guest complains"
+		STUB_CONSOLE=$line vm_ends 1 0 0 "  | [ 0.1] $line" "FAILED  the kernel of the guest complains"
 	done
-}
-
-test_vm_without_a_log()
-{
 	sed -i 's/Linux version//' "$TMP/stubs/qemu-system-x86_64"
 	PRINTED=$(STUB_VM=0; expect_vm 1) || fail "$PRINTED"
 	make_qemu_stub
@@ -245,10 +211,6 @@ test_vm_interrupted()
 	kill -INT -- "-$HANGING"
 	ends_with 130
 	vm_left_nothing
-}
-
-test_vm_terminated()
-{
 	STUB_VM=ever start_vm
 	kill -TERM "$HANGING"
 	ends_with 143
@@ -268,7 +230,7 @@ test_vm_ends_with_its_script()
 	done
 }
 
-# check_names RESULTS NAMES: of guests
+# check_names RESULTS NAMES
 check_names()
 {
 	# shellcheck source=../lib/guests.sh

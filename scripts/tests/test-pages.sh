@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of test-pages.sh, on pages that are made up.
+# Tests of test-pages.sh, with pages that the tests write.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -52,82 +52,74 @@ test_pages_that_are_right_pass()
 	printed "pass:2 fail:0 skip:1"
 }
 
-# expect_wrong OUTPUT SHOWN: of a command whose output the page shows otherwise
-expect_wrong()
+test_each_difference_from_a_page_fails()
 {
-	expect_page 1 <<-END
-		A page::
+	expect_page 1 <<-'END'
+		First
+		=====
 
-		  # echo '$1'
-		  $2
+		A right block::
+
+		  # true
+
+		Wrong blocks::
+
+		  # echo captured 5 samples
+		  captured 5 events
 
 		And::
 
-		  # true
-	END
-	printed "# -$2"
-	printed "# +$1"
-	printed "pass:1 fail:1 skip:0"
-}
+		  # echo 'version="1.0"'
+		  version="2.0"
 
-test_a_wrong_line_of_output_fails()
-{
-	expect_wrong "captured 5 samples" "captured 5 events"
-	expect_wrong 'version="1.0"' 'version="2.0"'
-	expect_wrong "rounds = 20" "rounds = 40"
-	expect_wrong "tags 3ed1bb8ea9bf8dde c0b1a85fb75dc74b" "tags 3ed1bb8ea9bf8dde 3ed1bb8ea9bf8dde"
-}
+		And::
 
-test_a_missing_line_of_output_fails()
-{
-	expect_page 1 <<-'END'
-		A page::
+		  # echo rounds = 20
+		  rounds = 40
+
+		And::
+
+		  # echo tags 3ed1bb8ea9bf8dde c0b1a85fb75dc74b
+		  tags 3ed1bb8ea9bf8dde 3ed1bb8ea9bf8dde
+
+		And::
 
 		  # echo one
 		  one
 		  two
-	END
-	printed "# -two"
-}
 
-test_a_command_that_fails_fails()
-{
-	expect_page 1 <<-'END'
-		A page::
+		And::
 
 		  # (exit 3)
 
 		And::
 
-		  # true
-	END
-	printed "# failed: (exit 3)"
-	printed "pass:1 fail:1 skip:0"
-}
-
-test_a_command_that_ends_the_shell_fails()
-{
-	expect_page 1 <<-'END'
-		A page::
-
-		  # exit 0
-	END
-	printed "# did not run to its end: exit 0"
-}
-
-test_a_block_without_a_prompt_fails()
-{
-	expect_page 1 <<-'END'
-		A page::
-
 		  echo one
+
+		.. not run: the mark ends with its section
+
+		Second
+		======
 
 		And::
 
-		  # true
+		  # false
+
+		The shell ends::
+
+		  # exit 0
 	END
+	printed "# -captured 5 events
+# +captured 5 samples"
+	printed '# -version="2.0"'
+	printed "# -rounds = 40"
+	printed "# -tags 3ed1bb8ea9bf8dde 3ed1bb8ea9bf8dde"
+	printed "# -two"
+	printed "# failed: (exit 3)"
 	printed "# begins with no prompt, and is not marked as not run"
-	printed "pass:1 fail:1 skip:0"
+	printed "# failed: false"
+	printed "# did not run to its end: exit 0"
+	printed "pass:1 fail:9 skip:0"
 }
 
 test_a_page_leaves_nothing()
@@ -171,26 +163,6 @@ test_wrong_calls_are_refused()
 {
 	refuses test-pages --no-such-option
 	refuses test-pages "$TMP/t/no-such-page.rst"
-}
-
-test_a_mark_ends_with_its_section()
-{
-	expect_page 1 <<-'END'
-		First
-		=====
-
-		.. not run: the block is gone
-
-		Text
-
-		Second
-		======
-
-		A command::
-
-		  # false
-	END
-	printed "failed: false"
 }
 
 run_tests
