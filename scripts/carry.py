@@ -5,30 +5,30 @@ usage: scripts/carry.py [options] TAG
        scripts/carry.py --continue
        scripts/carry.py --show [TAG]
 
-Carries what was changed in the series of TAG, since the last commit of this
-checkout, to the series of the other tags: a changed patch, a new one, one that
-is gone. Where such a tag has a patch of its own in place of the changed one, the
-change is merged into that; where the tag's own is no longer needed, because the
-shared one makes the same files, it is removed, and the other way round. A new patch
-comes behind the one that it follows in the series of TAG, in its part.
+Carries changes in the series of TAG to the series of the other tags. It carries the
+patches that were changed, added or removed since the last commit of this checkout. If a
+tag has an adapted patch in place of a changed one, the change is merged into it. An
+adapted patch is removed when the shared one makes the same files there; a tag whose
+files differ gets an adapted one. A new patch comes after the patch that it follows in
+the series of TAG, in the same part.
 
-git does the merging, in repo/ of --out. Where it finds a conflict it stops, and
-this says in which patch and which files. Correct them there, "git add" them, "git
-rebase --continue" ("git rebase --skip" for a patch that the tag doesn't need), and
-call this with --continue. Nothing in patches/ changes before all tags are done.
+git does the merging, in repo/ of --out. It stops at a conflict, and this script prints
+the patch and the files. Correct the files there, "git add" them, "git rebase --continue"
+("git rebase --skip" for a patch that the tag doesn't need), and call this script with
+--continue. Nothing in patches/ changes before all tags are done.
 
-  --to TAG          only to this tag, can be repeated; a tag without a series gets all
-                    of TAG's
-  --since COMMIT    what was changed since COMMIT (default: HEAD)
-  --show            do nothing but print, part by part, what each patch is on each tag:
+  --to TAG          only to this tag, can be repeated; a tag without a series gets the
+                    whole series
+  --since COMMIT    changes since COMMIT (default: HEAD)
+  --show            change nothing; print for each patch its state on each tag:
                     the file of the pinned tag (same), another file (adapted), a patch
-                    that the pinned tag has not (added), or not needed (-). "?" means
-                    that the series says nothing about it. With a TAG, print the
-                    patches that are not the same there, and why
+                    that the pinned tag lacks (added), not needed (-), or not mentioned
+                    in the series (?). With a TAG, print the patches that are not the
+                    same there, and why
   --out DIR         where it works (default: out/carry)
   -h, --help        this text
 
-Prints what becomes of each patch that changes. Read "git diff patches/" afterwards,
+Prints a line for each patch that changes. Read "git diff patches/" afterwards,
 and run check-series.sh of each tag.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh
 Exit status: 0 done, 1 it stopped at a conflict, 2 could not run.
@@ -45,16 +45,14 @@ SCRIPTS = os.path.dirname(os.path.realpath(__file__))
 REPO = os.path.dirname(SCRIPTS)
 PATCHES = os.path.abspath(os.environ.get("PBM_PATCHES", f"{REPO}/patches"))
 PINS = os.environ.get("PBM_PINS", f"{SCRIPTS}/pins")
-ENV = {**os.environ, "QUILTRC": f"{SCRIPTS}/quiltrc", "LC_ALL": "C",
+ENV = {**os.environ, "LC_ALL": "C",
        "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
        "GIT_AUTHOR_NAME": "carry", "GIT_AUTHOR_EMAIL": "carry@localhost",
        "GIT_COMMITTER_NAME": "carry", "GIT_COMMITTER_EMAIL": "carry@localhost"}
-for variable in [name for name in ENV if name.startswith("QUILT_")]:
-    del ENV[variable]
 
 
 class Stop(Exception):
-    """It can't go on: what is wrong, the next step, and the exit status."""
+    """The script can't go on: the problem, the next step and the exit status."""
     def __init__(self, text, step, status=2):
         super().__init__(text)
         self.step = step
@@ -85,7 +83,7 @@ def write(path, text):
 # --- series -------------------------------------------------------------------
 
 def known_tags():
-    """The tags of the table in its order, but the pinned one first."""
+    """The tags of scripts/pins in their order, but the pinned one first."""
     tags = re.findall(r"(?m)^tag\s+(\S+)\s+(\S+)", read(PINS))
     return [tag for tag, _ in sorted(tags, key=lambda known: known[1] != "pinned")]
 
@@ -96,7 +94,7 @@ def key(entry):
 
 
 def weave(first, second):
-    """The names of both: in the order of the first, others behind the one that they follow."""
+    """The names of both, in the order of the first; each other name comes after the one that it follows."""
     names = list(first)
     for previous, name in zip([None, *second], second):
         if name not in names:
@@ -105,22 +103,22 @@ def weave(first, second):
 
 
 class Series:
-    """A series as it stands in a directory: patches by name, in order, and what else its lines say."""
+    """The series file of a tag: patches by name, in order, parts and comments."""
     def __init__(self, top, tag):
         self.top = top
         self.tag = tag
         self.entries = {}
         self.not_needed = {}    # name: line
         self.parts = {}         # name: line
-        self.place = {}         # name, of either: part, in order
-        self.comments = {}      # name or part before them: lines
+        self.place = {}         # name of any of these patches: its part; in order
+        self.comments = {}      # name or part before the comments: lines
         path = f"{top}/{tag}/series"
         last = None
         for line in read(path).splitlines() if os.path.exists(path) else []:
             last = self.read_line(line, last)
 
     def read_line(self, line, last):
-        """Returns what the next line stands behind."""
+        """Returns the name or the part that comes before the next line."""
         words = line.split()
         if line.startswith("# part "):
             part = words[2].rstrip(":")
@@ -151,12 +149,12 @@ class Series:
 
 
 def without_lines(text):
-    """A patch without the numbers of lines, and the function that stands behind them."""
+    """A patch without line numbers and the names of functions after them."""
     return re.sub(r"(?m)^@@ -\S+ \S+ @@.*", "@@", text)
 
 
 def header(text):
-    """What comes before the diffstat."""
+    """The text before the diffstat."""
     return text[:re.search(r"(?m)^---$", text).start()]
 
 
@@ -211,7 +209,7 @@ def show_tag(tag, pinned):
 # --- the repository -----------------------------------------------------------
 
 class Carry:
-    """One run, or what was left of it. Its state is in DIR/state."""
+    """One run, or an interrupted one. Its state is in DIR/state."""
     def __init__(self, directory):
         self.dir = directory
         self.repo = f"{directory}/repo"
@@ -233,7 +231,7 @@ class Carry:
         return f"{out}/.base/tree"
 
     def start(self, tag, since, targets):
-        """Keep the old and the new series, and make a repository of all that they touch."""
+        """Keep the old and the new series, and make a repository of all files that they touch."""
         shutil.rmtree(self.repo, ignore_errors=True)
         for when in ("old", "new", "result"):
             shutil.rmtree(f"{self.dir}/{when}", ignore_errors=True)
@@ -263,7 +261,7 @@ class Carry:
         self.save()
 
     def refuse_changes(self, targets, carried):
-        """What was changed of the targets themselves would be lost."""
+        """Changes of the targets' own patches would be lost."""
         for target in targets:
             names = {f"{target}/series"}
             for when in ("old", "new"):
@@ -305,8 +303,8 @@ class Carry:
 
     def order(self, tag):
         """
-        The patches that a tag is to have, and those that it doesn't need, in order: its own, unless the
-        source's has changed.
+        The patches for a tag and the not needed ones, in order: the tag's own order, unless the order of the
+        source has changed.
         """
         source = self.state["from"]
         before, after, mine = self.series(source, "old"), self.series(source, "new"), self.series(tag, "old")
@@ -323,7 +321,7 @@ class Carry:
         return order
 
     def todo(self, tag):
-        """What git rebase has to do for a tag: its own commits, and changes of the source's."""
+        """The list for git rebase: the tag's own commits, and the changes of the source's patches."""
         source = self.state["from"]
         before, after = self.series(source, "old"), self.series(source, "new")
         mine = self.commits(f"old/{tag}", tag)
@@ -386,7 +384,7 @@ class Carry:
         self.publish()
 
     def publish(self):
-        """A file that stays the same keeps its time; a patch that no series names any more is removed."""
+        """Unchanged files keep their time. Patches that no series names any more are removed."""
         wanted = set(files_below(f"{self.dir}/result"))
         for name in files_below(PATCHES):
             if name.endswith(".patch") and name not in wanted:
@@ -405,15 +403,13 @@ def files_below(top):
 
 class Export:
     """
-    The commits of a branch as the texts of the patches of a tag, with quilt in a scratch tree. Without a
-    branch, the texts that there are. What a text is called follows from those of the tags before.
+    The texts of the patches of a tag: made from the commits of a branch, or, without one, as they are. The
+    path of a text depends on the tags before.
     """
     def __init__(self, carry, tag, branch, before):
         self.carry = carry
         self.tag = tag
         self.before = before
-        self.top = f"{carry.dir}/patches"
-        self.tree = f"{carry.dir}/tree"
         self.old = carry.series(tag, "old" if tag in carry.state["targets"] else "new")
         self.source = carry.series(carry.state["from"], "new")
         self.texts = {}
@@ -439,66 +435,31 @@ class Export:
             return same.entries[name]
         return f"{self.place[name]}/{self.tag}/{name}" if having else f"{self.place[name]}/{name}"
 
-    def quilt(self, *arguments, check=True):
-        return run("quilt", *arguments, cwd=self.tree, check=check,
-                   QUILT_PATCHES=self.top, QUILT_SERIES=f"{self.carry.dir}/result.series")
+    def makes(self, commit, name, text):
+        """Whether the patch turns the parent of the commit into the commit."""
+        index = {"GIT_INDEX_FILE": f"{self.carry.dir}/index"}
+        path = f"{self.carry.dir}/candidate.patch"
+        write(path, text)
+        self.carry.git("read-tree", f"{commit}^", **index)
+        done = self.carry.git("apply", "-v", "--cached", "--whitespace=nowarn", path, check=False, **index)
+        # A patch of this tag has the line numbers of this tag.
+        exact = "(offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
+        return done.returncode == 0 and exact and \
+            self.carry.git("write-tree", **index) == self.carry.git("rev-parse", f"{commit}^{{tree}}")
 
-    def blob(self, commit, file):
-        """The bytes of the file in a commit; None if it is not there."""
-        done = subprocess.run(("git", "-C", self.carry.repo, "show", f"{commit}:{file}"),
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-        return None if done.returncode else done.stdout
-
-    def in_tree(self, file):
-        try:
-            with open(f"{self.tree}/{file}", "rb") as there:
-                return there.read()
-        except FileNotFoundError:
-            return None
-
-    def try_text(self, name, text, commit, files):
-        """Whether the patch applies and makes the files of the commit; if so it stays applied."""
-        path = f"{self.carry.dir}/result.series"
-        before = read(path)
-        write(f"{self.top}/{name}", text)
-        write(path, before + name + "\n")
-        done = self.quilt("push", "--fuzz=0", check=False)
-        if done.returncode == 0:
-            touched = set(re.findall(r"(?m)^(?:---|\+\+\+) [ab]/(\S+)", text))
-            # One of this tag has its numbers of lines.
-            exact = " (offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
-            if exact and all(self.in_tree(file) == self.blob(commit, file) for file in files | touched):
-                return True
-            self.quilt("pop", "-f")
-        write(path, before)
-        return False
-
-    def make_text(self, name, head, commit, files):
-        """A new file, with that header."""
-        path = f"{self.top}/{name}"
-        if os.path.exists(path):
-            os.unlink(path)
-        self.quilt("new", name)
-        self.quilt("add", *files)
-        for file in files:
-            self.put_file(file, commit)
-        write(path, head)
-        self.quilt("refresh")
-        return read(path)
-
-    def put_file(self, file, commit):
-        path, content = f"{self.tree}/{file}", self.blob(commit, file)
-        if content is None:
-            os.unlink(path)
-            return
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as there:
-            there.write(content)
-        mode = self.carry.git("ls-tree", commit, "--", file).split()[0]
-        os.chmod(path, 0o755 if mode == "100755" else 0o644)
+    def make_text(self, head, commit):
+        """A new patch in the form of quilt refresh, with that header."""
+        path = f"{self.carry.dir}/body.patch"
+        changes = self.carry.git("diff", "-p", "--no-renames", f"{commit}^", commit, check=False).stdout
+        body = re.sub(r"(?m)^index .*\n", "", changes)
+        # Like quilt with scripts/quiltrc, keep only the mode of executable files.
+        body = re.sub(r"(?m)^diff --git .*\n((new|deleted) file mode 100644\n)?(?=--- )", "", body)
+        body = re.sub(r"(?m)^(@@ -\S+ \S+ @@ .{40}).*", r"\1", body)
+        write(path, body)
+        return f"{head}---\n{run('diffstat', '-p1', path, check=False).stdout}\n{body}"
 
     def merged_header(self, name):
-        """The header of a tag's own patch, with what changed in that of the source's."""
+        """The header of a tag's own patch, merged with the changes of the source's header."""
         before, after = self.carry.series(self.source.tag, "old"), self.source
         if name not in self.old.entries:
             return header(after.text(name))
@@ -517,31 +478,19 @@ class Export:
         return mine
 
     def export(self, branch):
-        carry = self.carry
-        for directory in (self.tree, self.top):
-            shutil.rmtree(directory, ignore_errors=True)
-            os.makedirs(directory)
-        archive = subprocess.run(("git", "-C", carry.repo, "archive", f"base/{self.tag}"),
-                                 stdout=subprocess.PIPE, check=True)
-        subprocess.run(("tar", "-x", "-C", self.tree), input=archive.stdout, check=True)
-        write(f"{carry.dir}/result.series", "")
-        self.quilt("init")
-        for name, commit in carry.commits(branch, self.tag).items():
-            files = set(carry.git("diff", "--name-only", "--no-renames", f"{commit}^", commit).splitlines())
-            if files:
-                self.texts[name] = self.text_for(name, commit, files)
+        for name, commit in self.carry.commits(branch, self.tag).items():
+            if self.carry.git("diff", "--name-only", f"{commit}^", commit):
+                self.texts[name] = self.text_for(name, commit)
             else:
-                print(f"{self.tag}: {carry.git('log', '-1', '--format=%s', commit)} changes nothing here")
+                print(f"{self.tag}: {self.carry.git('log', '-1', '--format=%s', commit)} changes nothing here")
 
-    def text_for(self, name, commit, files):
+    def text_for(self, name, commit):
         head = self.merged_header(name)
-        for text in dict.fromkeys(self.candidates(name, head)):
-            if self.try_text(name, text, commit, files):
-                return text
-        return self.make_text(name, head, commit, files)
+        candidates = (text for text in dict.fromkeys(self.candidates(name, head)) if self.makes(commit, name, text))
+        return next(candidates, None) or self.make_text(head, commit)
 
     def candidates(self, name, head):
-        """The text of the pinned tag, that of the file until now, and others with that header."""
+        """The text of the pinned tag, the present text of the file, and others with that header."""
         others = [other.texts[name] for other in self.before if name in other.texts]
         yield from (other.texts[name] for other in [*self.before[:1], *self.sharing(name)] if name in other.texts)
         path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"
@@ -552,7 +501,7 @@ class Export:
         yield from (text for text in others if header(text) == head)
 
     def say(self):
-        """What becomes of each patch that changes"""
+        """Print a line for each patch that changes."""
         new = f"{self.carry.dir}/new"
         for name, entry in self.entries.items():
             was = self.old.entries.get(name)
@@ -566,7 +515,7 @@ class Export:
                 print(f"{self.tag}: {entry} (removed)")
 
     def write_series(self):
-        """The lines of the old series, of a new tag those of the source's, in the new order."""
+        """Write the lines of the old series, or of the source's for a new tag, in the new order."""
         old = self.old if self.old.place else self.source
         order = [*old.place] if self.tag not in self.carry.state["targets"] else self.carry.order(self.tag)
         lines, part = [*old.comments.get(None, [])], None

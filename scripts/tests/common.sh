@@ -75,7 +75,7 @@ test_each_script_has_help_and_refuses_nonsense()
 {
 	local script
 
-	for script in apply-and-build bench check-series fuzz make-submission run-selftests; do
+	for script in apply-and-build check-series fuzz make-submission run-selftests; do
 		PRINTED=$("$SCRIPTS_DIR/$script.sh" --help) || fail "$script.sh --help: status $?"
 		printed "usage: scripts/$script.sh"
 		refuses "$script" --frobnicate v6.16
