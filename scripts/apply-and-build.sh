@@ -215,8 +215,6 @@ print_result()
 OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
 OPT_PATCHES=yes OPT_SANITIZE=no OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
-# shellcheck disable=SC2086 # the names of all variables that quilt would read
-unset ${!QUILT_@} || :
 
 parse_options "$@"
 check_options

@@ -3,7 +3,6 @@
 """
 usage: scripts/carry.py [options] TAG
        scripts/carry.py --continue
-       scripts/carry.py --show [TAG]
 
 Carries changes in the series of TAG to the series of the other tags. It carries the
 patches that were changed, added or removed since the last commit of this checkout. If a
@@ -20,11 +19,6 @@ the patch and the files. Correct the files there, "git add" them, "git rebase --
   --to TAG          only to this tag, can be repeated; a tag without a series gets the
                     whole series
   --since COMMIT    changes since COMMIT (default: HEAD)
-  --show            change nothing; print for each patch its state on each tag:
-                    the file of the pinned tag (same), another file (adapted), a patch
-                    that the pinned tag lacks (added), not needed (-), or not mentioned
-                    in the series (?). With a TAG, print the patches that are not the
-                    same there, and why
   --out DIR         where it works (default: out/carry)
   -h, --help        this text
 
@@ -156,54 +150,6 @@ def without_lines(text):
 def header(text):
     """The text before the diffstat."""
     return text[:re.search(r"(?m)^---$", text).start()]
-
-
-# --- what a patch is on each tag ------------------------------------------------
-
-def state_of(name, series, pinned):
-    if name in series.not_needed:
-        return "-"
-    if name not in series.entries:
-        return "?" if name in pinned.entries else "."
-    if name not in pinned.entries:
-        return "added"
-    return "same" if series.entries[name] == pinned.entries[name] else "adapted"
-
-
-def show(tags):
-    """Print a table of all tags, the pinned one first."""
-    all_series = [Series(PATCHES, tag) for tag in tags]
-    parts, names = {}, []
-    for series in all_series:
-        for part in series.place.values():
-            parts.setdefault(part, series.parts[part])
-        names = weave(names, [*series.place])
-    width = max(map(len, names)) - len(".patch") + 2
-
-    def print_row(name, cells):
-        print(" ".join([f"{name:{width}}", *(f"{cell:10}" for cell in cells)]).rstrip())
-
-    states = {name: [state_of(name, series, all_series[0]) for series in all_series] for name in names}
-    print_row("patch", tags)
-    for part, line in parts.items():
-        print(f"\n{line[len('# part '):]}")
-        for name in names:
-            if any(series.place.get(name) == part for series in all_series):
-                print_row("  " + name.removesuffix(".patch"), states[name])
-    print()
-    for what, state in (("same", "same"), ("adapted", "adapted"), ("added", "added"), ("not needed", "-")):
-        print_row(f"= {what}", (column.count(state) for column in zip(*states.values())))
-
-
-def show_tag(tag, pinned):
-    """Print the patches that are not the same on this tag."""
-    mine, pinned = Series(PATCHES, tag), Series(PATCHES, pinned)
-    for name in weave([*pinned.place], [*mine.place]):
-        state = state_of(name, mine, pinned)
-        if state != "same":
-            why = mine.not_needed[name].split(": ", 2)[2] if state == "-" else ""
-            print(mine.entries.get(name) or pinned.entries.get(name) or mine.not_needed[name].split()[3].rstrip(":"))
-            print(f"    not needed: {why}" if why else f"    {state}")
 
 
 # --- the repository -----------------------------------------------------------
@@ -544,17 +490,12 @@ def has_series(tag):
     return os.path.exists(f"{PATCHES}/{tag}/series")
 
 
-def check_source(tag):
-    check_tag(tag)
-    if not has_series(tag):
-        raise Stop(f"{tag} has no series", "name a tag that has one")
-
-
 def begin(carry, options, tag):
     targets = [value for name, value in options if name == "--to"]
-    check_source(tag)
-    for target in targets:
-        check_tag(target)
+    for any_tag in [tag, *targets]:
+        check_tag(any_tag)
+    if not has_series(tag):
+        raise Stop(f"{tag} has no series", "name a tag that has one")
     targets = targets or [name for name in known_tags() if has_series(name)]
     carry.start(tag, dict(options).get("--since", "HEAD"), [name for name in targets if name != tag])
 
@@ -569,19 +510,12 @@ def go_on(carry):
 
 def main():
     try:
-        options, arguments = getopt.gnu_getopt(sys.argv[1:], "h", ["to=", "since=", "continue", "show", "out=", "help"])
+        options, arguments = getopt.gnu_getopt(sys.argv[1:], "h", ["to=", "since=", "continue", "out=", "help"])
     except getopt.GetoptError as error:
         raise Stop(str(error), "carry.py --help lists the options") from error
     given = dict(options)
     if "-h" in given or "--help" in given:
         print(__doc__.strip())
-        return
-    if "--show" in given:
-        for tag in arguments:
-            check_source(tag)
-            show_tag(tag, known_tags()[0])
-        if not arguments:
-            show([tag for tag in known_tags() if has_series(tag)])
         return
     carry = Carry(os.path.abspath(given.get("--out", f"{REPO}/out/carry")))
     if "--continue" in given:

@@ -157,27 +157,6 @@ print_misplaced()
 		{ part[$NF] = $1 }'
 }
 
-# A tag has a file PART/TAG/NAME only if PART/NAME differs from it.
-check_own_files()
-{
-	local entry part tag shared
-
-	for entry in "${ENTRIES[@]}"; do
-		IFS=/ read -r part tag _ <<<"$entry"
-		shared=$part/${entry##*/}
-		[[ $entry = */*/* && -f $SERIES_DIR/$entry ]] || continue
-		if [[ ! -f $SERIES_DIR/$shared ]]; then
-			defect "$entry" "there is no $shared: move it there"
-		elif cmp -s -- "$SERIES_DIR/$entry" "$SERIES_DIR/$shared"; then
-			defect "$entry" "the same as $shared: name that in the series"
-		elif [[ $tag = "$TAG" ]]; then
-			is_own "$entry" || defect "$entry" "a tag before $TAG has it, too: move it to the directory of the first that does"
-		elif is_own "$entry"; then
-			defect "$entry" "no tag before $TAG has it: move it to $part/$TAG"
-		fi
-	done
-}
-
 check_places()
 {
 	local where what
@@ -185,7 +164,6 @@ check_places()
 	while IFS=$'\t' read -r where what; do
 		defect "$where" "$what"
 	done < <(print_misplaced)
-	check_own_files
 }
 
 # The tree starts without patches. An earlier run may have left other ones.
@@ -432,8 +410,6 @@ OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_INSTALL=yes
 OPT_SANITIZE=no
 JOBS=$(nproc)
 NR_DEFECTS=0
-# shellcheck disable=SC2086 # the names of all variables that quilt would read
-unset ${!QUILT_@} || :
 
 parse_options "$@"
 check_options

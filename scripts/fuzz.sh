@@ -5,10 +5,10 @@
 # with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer:
 #
 #	scripts/fuzz.sh v6.16			for half an hour
-#	scripts/fuzz.sh --replay v6.16		only what is in selftests/fuzz/corpus
+#	scripts/fuzz.sh --replay v6.16		only the inputs in selftests/fuzz/corpus
 #
-# selftests/fuzz/fuzz.c tells what an input is and what a finding. The steps are
-# the last lines of this file, in order.
+# selftests/fuzz/fuzz.c describes inputs and findings. The steps are the last lines of
+# this file, in order.
 
 set -euo pipefail
 
@@ -37,22 +37,18 @@ repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --time SECONDS    how long to fuzz (default: 1800)
-  --seed NUMBER     of the random numbers (default: the time)
-  --replay          only read each input of the corpus, once; what CI does
-  --add FILE        first add the metadata of a perf.data FILE to the corpus, and
-                    what the run finds that reaches other code
-
-  --out DIR         of the perf that is fuzzed, and of fuzz/ with what the run
-                    writes (default: out/TAG-sanitize)
+  --replay          only read each input of the corpus once, as CI does
+  --out DIR         of the perf that is fuzzed, and of the results in fuzz/
+                    (default: out/TAG-sanitize)
   --mirror DIR      passed on to apply-and-build.sh
-  --jobs N          that fuzz at once (default: number of CPUs)
+  --jobs N          fuzzing processes (default: number of CPUs)
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
 Results in DIR/fuzz:
   corpus/           inputs that reached new code; the next run starts with them
   findings/         inputs that broke perf, each with its report
-  log               of the last run
+  log               of the last run; it names the seed of the random numbers
 
 Exit status: 0 nothing found, 1 something found, 2 could not run.
 END
@@ -62,9 +58,7 @@ parse_options()
 {
 	options__parse "$@" <<-'END'
 		--time:		OPT_TIME
-		--seed:		OPT_SEED
 		--replay	OPT_REPLAY	yes
-		--add:		OPT_ADD[]
 		--out:		OPT_OUT
 		--mirror:	OPT_MIRROR
 		--jobs:		JOBS
@@ -74,16 +68,9 @@ parse_options()
 
 check_options()
 {
-	local file
-
 	pin__check_tag "$TAG"
 	[[ $OPT_TIME =~ ^[1-9][0-9]*$ ]] || die_usage "--time $OPT_TIME: not a number of seconds from 1 up"
-	[[ $OPT_SEED =~ ^[1-9][0-9]*$ ]] || die_usage "--seed $OPT_SEED: not a number from 1 up"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
-	[[ $OPT_REPLAY = no || ${#OPT_ADD[@]} -eq 0 ]] || die_usage "--replay and --add exclude each other"
-	for file in "${OPT_ADD[@]}"; do
-		[[ -f $file ]] || die "--add $file: no such file" "name a perf.data file"
-	done
 }
 
 resolve_paths()
@@ -156,7 +143,7 @@ write_templates()
 
 # --- run ----------------------------------------------------------------------
 
-# Seeds are the cases of perfgen.py, most of them malformed, and the files of --add.
+# The cases of perfgen.py are the first inputs. Most of them are malformed.
 write_seeds()
 {
 	local case dir=$FUZZ_DIR/seeds
@@ -167,12 +154,10 @@ write_seeds()
 		perfgen write "$case" "$dir/$case.pipe" --pipe
 	done
 	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$dir"/* 2>/dev/null
-	((${#OPT_ADD[@]} == 0)) || python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "${OPT_ADD[@]}"
 	rm -r -- "$dir"
 }
 
-# Leaks are not looked for: perf leaves memory for its exit to free, and that would be
-# found first.
+# Leaks are not reported: perf leaves memory to be freed at its exit.
 fuzz()
 {
 	env PBM_FUZZ_TEMPLATES="$FUZZ_DIR/templates" \
@@ -181,7 +166,7 @@ fuzz()
 		-artifact_prefix="$FUZZ_DIR/findings/" "$@"
 }
 
-# An input that was not read is a failure, too.
+# An input that the fuzzer did not read is a failure, too.
 replay_corpus()
 {
 	local inputs
@@ -193,24 +178,16 @@ replay_corpus()
 	msg "read ${#inputs[@]} inputs, nothing found"
 }
 
-run_fuzz()
+fuzz_for_some_time()
 {
-	msg "seed      $OPT_SEED"
-	msg "time      $OPT_TIME s, $JOBS at once"
-	msg "log       $LOG"
+	local status=0
+
 	touch -- "$FUZZ_DIR/started"
-	set -m
-	fuzz -fork="$JOBS" -seed="$OPT_SEED" -max_total_time="$OPT_TIME" \
-		"$FUZZ_DIR/corpus" "$CORPUS" >"$LOG" 2>&1 </dev/null &
-	STEP_PIDS=("$!")
-	set +m
-	LOG_FILE=$LOG
-	start_ticker "fuzz"
-	wait "${STEP_PIDS[0]}" || FUZZ_STATUS=$?
-	STEP_PIDS=()
-	stop_ticker
-	# The status is that of one job; another may have been cut off with its report.
-	[[ $FUZZ_STATUS = 0 && -z $(find "$FUZZ_DIR/findings" -newer "$FUZZ_DIR/started") ]] || die_found
+	log_to "$LOG"
+	run_logged "fuzz for $OPT_TIME s with $JOBS processes" fuzz -fork="$JOBS" -max_total_time="$OPT_TIME" \
+		"$FUZZ_DIR/corpus" "$CORPUS" || status=$?
+	# The status is that of one process; another one may have been cut off with its report.
+	[[ $status = 0 && -z $(find "$FUZZ_DIR/findings" -newer "$FUZZ_DIR/started") ]] || die_found
 	msg "nothing found: $(grep '^#' "$LOG" | tail -n 1)"
 }
 
@@ -219,21 +196,13 @@ die_found()
 	printf '%s: a finding; the log ends:\n' "$PROGRAM" >&2
 	tail -n 40 "$LOG" | sed 's/^/  | /' >&2
 	printf '%s: full log: %s, inputs: %s\n' "$PROGRAM" "$LOG" "$FUZZ_DIR/findings" >&2
-	printf '%s: once it is mended, put the input into %s\n' "$PROGRAM" "$CORPUS" >&2
+	printf '%s: after the fix, add the input to %s\n' "$PROGRAM" "$CORPUS" >&2
 	end_failed
 }
 
-merge_corpus()
-{
-	((${#OPT_ADD[@]})) || return 0
-	run_logged "add inputs to $CORPUS" fuzz -merge=1 "$CORPUS" "$FUZZ_DIR/corpus" ||
-		die_logged "the inputs can't be added" "see the log"
-}
-
-OPT_TIME=1800 OPT_SEED=$(date +%s) OPT_REPLAY=no OPT_ADD=() OPT_OUT=''
+OPT_TIME=1800 OPT_REPLAY=no OPT_OUT=''
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=address
-FUZZ_STATUS=0
 JOBS=$(nproc)
 
 parse_options "$@"
@@ -248,6 +217,5 @@ if [[ $OPT_REPLAY = yes ]]; then
 	replay_corpus
 else
 	write_seeds
-	run_fuzz
-	merge_corpus
+	fuzz_for_some_time
 fi

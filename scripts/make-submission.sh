@@ -258,8 +258,6 @@ print_commands()
 }
 
 OPT_VERSION=1 OPT_RFC=no OPT_PART='' OPT_OUT='' OPT_INSTALL=yes
-# shellcheck disable=SC2086 # the names of all variables that quilt would read
-unset ${!QUILT_@} || :
 
 parse_options "$@"
 check_options

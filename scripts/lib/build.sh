@@ -86,13 +86,11 @@ build__is_current()
 	[[ $(build__stamp) = "$(< "$STATE_DIR/built")" ]]
 }
 
-# The caller's make flags are for the caller's make; bytecode would litter the
-# tree; perf's build lints its tests, and stops if a .shellcheckrc in a directory
-# above or in the home directory asks for more than it does.
+# Bytecode would litter the tree. perf's build lints its tests, and a .shellcheckrc in the
+# home directory or in a directory above could make it fail.
 build__make()
 {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O -u ARCH -u CROSS_COMPILE \
-		PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
+	PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
 		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}"
 }
 
@@ -191,9 +189,7 @@ build__perf()
 
 build__make_bpf_stamp()
 {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES \
-		make "$@" -C "$REPO_DIR/tools/bpf-stamp" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" \
-		OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
+	make "$@" -C "$REPO_DIR/tools/bpf-stamp" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
 }
 
 build__bpf_stamp()
@@ -214,8 +210,7 @@ build__make_parts()
 # docbook-xsl from 1.73 up, which would show ".ft C" as text.
 build__make_man_pages()
 {
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOVERRIDES -u O PATH="/usr/bin:$PATH" \
-		make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
+	PATH="/usr/bin:$PATH" make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
 		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
 }
 

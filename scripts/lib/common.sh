@@ -48,6 +48,9 @@
 
 export LC_ALL=C
 unset CDPATH
+# The caller's variables for make and quilt are not for the ones that scripts start.
+# shellcheck disable=SC2086 # all names that begin so
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE ${!QUILT_@}
 
 # shellcheck disable=SC2034 # read by the scripts that source this
 REPO_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)

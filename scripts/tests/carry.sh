@@ -9,6 +9,7 @@ make_second_tag()
 {
 	local dir=$TMP/t/linux-0.2 sum
 
+	SERIES2=$PATCHES/v0.2/series
 	cp -a "$TMP/fixture/linux-0.1" "$dir"
 	sed -i 's/^PATCHLEVEL.*/PATCHLEVEL = 2/' "$dir/Makefile"
 	sed -i '8s/.*/a eight/' "$dir/tools/perf/a.c"
@@ -21,7 +22,6 @@ make_second_tag()
 # Both tags have the same series, and it is committed.
 write_two_series()
 {
-	SERIES2=$PATCHES/v0.2/series
 	write_good_series
 	make_second_tag
 	mkdir -p "$PATCHES/v0.2"
@@ -75,15 +75,6 @@ series_is()
 	same "the series of v0.2" "$TMP/t/wanted" "$SERIES2"
 }
 
-# states_are STATE...: of the patches on v0.2, as --show prints them
-states_are()
-{
-	carry 0 --show
-	awk '/^  / { print $3 }' <<< "$PRINTED" > "$TMP/t/states"
-	printf '%s\n' "$@" > "$TMP/t/wanted"
-	same "states on v0.2" "$TMP/t/wanted" "$TMP/t/states"
-}
-
 test_shared_patches_stay_shared()
 {
 	write_two_series
@@ -92,12 +83,12 @@ test_shared_patches_stay_shared()
 	diff -r "$TMP/t/before" "$PATCHES" || fail "nothing to carry, and patches have changed"
 	change fixes/a.patch a.c 2 'a zwei'
 	carry 0 v0.1
-	states_are same same
+	series_is fixes fixes/a.patch / core core/b.patch
 	absent "$PATCHES/fixes/v0.2/a.patch"
 	commit_series
 	change core/b.patch b.c 2 'b zwei'
 	carry 0 v0.2
-	states_are same same
+	series_is fixes fixes/a.patch / core core/b.patch
 	holds "$PATCHES/core/b.patch" "^+b zwei"
 }
 
@@ -107,7 +98,7 @@ test_patch_is_adapted_while_the_other_tag_needs_it()
 	change fixes/a.patch a.c 6 'a six'
 	carry 0 v0.1
 	printed "v0.2: fixes/v0.2/a.patch (written)"
-	states_are adapted same
+	series_is fixes fixes/v0.2/a.patch / core core/b.patch
 	holds "$PATCHES/fixes/v0.2/a.patch" "^+a six"
 	holds "$PATCHES/fixes/v0.2/a.patch" "^ a eight"
 	holds "$PATCHES/fixes/v0.2/a.patch" "^Subject: perf test: Change it"
@@ -115,13 +106,13 @@ test_patch_is_adapted_while_the_other_tag_needs_it()
 	commit_series
 	sed -i 's/^and was not/and never was/' "$PATCHES/fixes/a.patch"
 	carry 0 v0.1
-	states_are adapted same
+	series_is fixes fixes/v0.2/a.patch / core core/b.patch
 	holds "$PATCHES/fixes/v0.2/a.patch" "^and never was"
 	commit_series
 	# Both tags have this line.
 	change fixes/a.patch a.c 2 'a two'
 	carry 0 v0.1
-	states_are same same
+	series_is fixes fixes/a.patch / core core/b.patch
 	absent "$PATCHES/fixes/v0.2/a.patch"
 }
 
@@ -166,7 +157,6 @@ test_patches_that_change_places()
 	write_parts "$SERIES" fixes fixes/a.patch / core core/c.patch core/b.patch
 	carry 0 v0.1
 	series_is fixes fixes/a.patch / core core/c.patch core/b.patch
-	states_are same same same
 	commit_series
 	mkdir "$PATCHES/other"
 	mv "$PATCHES/core/c.patch" "$PATCHES/other"
@@ -189,7 +179,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	cp "$PATCHES/core/m.patch" "$TMP/t/shared"
 	carry 0 v0.1
 	printed "v0.2: core/v0.2/m.patch (written)"
-	states_are same same adapted
+	series_is fixes fixes/a.patch / core core/b.patch core/v0.2/m.patch
 	same "the patch of v0.2" "$TMP/t/own" "$PATCHES/core/v0.2/m.patch"
 	same "the patch of v0.1" "$TMP/t/shared" "$PATCHES/core/m.patch"
 	commit_series
@@ -200,7 +190,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	printed "v0.2: core/m.patch (written)"
 	same "the patch of v0.2" "$TMP/t/own" "$PATCHES/core/m.patch"
 	absent "$PATCHES/core/v0.2"
-	states_are same same added
+	series_is fixes fixes/a.patch / core core/b.patch core/m.patch
 }
 
 test_conflict_is_said_and_continued()
@@ -216,7 +206,7 @@ test_conflict_is_said_and_continued()
 	sed -i -e '/^[<|=>]\{7\}/d' -e '/^a [28e]/d' "$OUT/repo/tools/perf/a.c"
 	(cd "$OUT/repo" && git add -A && GIT_EDITOR=true git -c user.name=x -c user.email=x@y rebase --continue) || fail rebase
 	carry 0 --continue
-	states_are adapted same
+	series_is fixes fixes/v0.2/a.patch / core core/b.patch
 	carry 2 --continue
 	printed "nothing to continue"
 }
@@ -227,38 +217,7 @@ test_tag_without_a_series_gets_all()
 	make_second_tag
 	commit_series
 	carry 0 --to v0.2 v0.1
-	states_are same same
-}
-
-test_series_are_shown_part_by_part()
-{
-	write_two_series
-	change new/c.patch c.c 2 'c two'
-	sed -i '/new/d' "$SERIES"
-	write_parts "$SERIES2" fixes '# not needed: fixes/a.patch: since v0.2: it is there' / new new/c.patch / core core/b.patch
-	carry 0 --show
-	sed 's/  */ /g; /^= /d' <<< "$PRINTED" > "$TMP/t/got"
-	cat > "$TMP/t/wanted" <<-'END'
-	patch v0.1 v0.2
-
-	fixes: what it is for
-	 a same -
-
-	core: what it is for
-	 b same same
-
-	new: what it is for
-	 c . added
-
-	END
-	same "the table" "$TMP/t/wanted" "$TMP/t/got"
-	carry 0 --show v0.2
-	printed "fixes/a.patch
-    not needed: since v0.2: it is there"
-	sed -i '/not needed/d' "$SERIES2"
-	states_are '?' same added
-	expect 1 check-series --fast v0.2
-	printed "FAILED  fixes/a.patch: neither in the series nor said to be not needed"
+	series_is fixes fixes/a.patch / core core/b.patch
 }
 
 test_carry_refuses()

@@ -83,9 +83,6 @@ test_each_script_has_help_and_refuses_nonsense()
 		refuses "$script" v9.9
 	done
 	refuses fuzz --time 0 v6.16
-	refuses fuzz --seed x v6.16
-	refuses fuzz --replay --add "$0" v6.16
-	refuses fuzz --add /none v6.16
 	refuses run-selftests --sanitize --vm v6.16
 	refuses run-selftests --expected-skips /none v6.16
 	refuses run-selftests --sanitize=memory v6.16
