@@ -39,7 +39,7 @@ Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
   --git REPO        a git tree that has TAG
   --mirror DIR      look here for the pinned files before the network
                     (default: \$PBM_MIRROR)
-  --no-patches      build the unpatched tag, as a peer to compare with
+  --no-patches      build the unpatched tag, to compare with it
 
 Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
@@ -47,11 +47,11 @@ Build and output:
                     -ARCH for another one than this machine's, with -sanitize
                     for --sanitize or -sanitize-thread, and with -unpatched for --no-patches)
   --sanitize[=KIND] build with clang and, as KIND, 'address' (the default):
-                    AddressSanitizer, UndefinedBehaviorSanitizer and what
-                    libFuzzer needs, two times as slow as without; or
+                    AddressSanitizer, UndefinedBehaviorSanitizer and the
+                    instrumentation for libFuzzer, which takes twice as long; or
                     'thread': ThreadSanitizer
   --jobs N          parallel jobs (default: number of CPUs)
-  --clean           remove what an earlier run left in DIR, edits included, first
+  --clean           first remove the files of an earlier run in DIR, with all edits
   --no-install      install nothing; refuse and print the apt line
   --stop-after STEP end after 'source' or 'apply', without a build
   --quiet           only errors and the last two lines
@@ -60,7 +60,7 @@ Build and output:
 Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
   build/            the objects
-  perf              the perf, there only if it belongs to linux/
+  perf              the perf; it exists only if it was built from linux/
   bpf-stamp         tools/bpf-stamp; not with --no-patches or for another ARCH
   apply-and-build.log
 
@@ -138,14 +138,14 @@ resolve_paths()
 	SCRATCH_DIR=$OUT_DIR/.scratch
 }
 
-# A directory with a linux/ that is not ours may be somebody's work.
+# A linux/ that this script did not make may be somebody's work.
 open_output()
 {
 	local entry
 
 	if [[ ! -d $STATE_DIR ]]; then
 		for entry in "$TREE_DIR" "$BUILD_DIR" "$PERF"; do
-			[[ ! -e $entry ]] || die "$entry is there and not from this script" "move it away or use another --out"
+			[[ ! -e $entry ]] || die "$entry exists and is not from this script" "move it away or use another --out"
 		done
 	fi
 	mkdir -p -- "$STATE_DIR" || die "cannot create $OUT_DIR" "use another --out"
@@ -163,7 +163,7 @@ print_inputs()
 {
 	local version=$SOURCE_VERSION
 
-	[[ $version = "$PIN_VERSION" ]] || version="$version, a stand-in for $TAG ($PIN_VERSION)"
+	[[ $version = "$PIN_VERSION" ]] || version="$version, a substitute for $TAG ($PIN_VERSION)"
 	msg "tag       $TAG"
 	msg "source    $SOURCE_FROM"
 	msg "version   $version"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Show what the BPF programs of this host cost, and whose they are:
+# Show the cost and the owners of the BPF programs of this host:
 #
 #	scripts/demo.sh
 #
@@ -56,12 +56,12 @@ check_perf()
 {
 	check_root
 	check_bpftool
-	[[ -x $PERF ]] || die "$PERF: not there" "scripts/apply-and-build.sh v6.16 builds it"
+	[[ -x $PERF ]] || die "$PERF does not exist" "scripts/apply-and-build.sh v6.16 builds it"
 	"$PERF" check feature -q bpf-metadata 2>/dev/null ||
-		die "$PERF: a perf without this series" "leave out --perf"
+		die "$PERF lacks this series" "leave out --perf"
 }
 
-# Programs that were unloaded before have no owner that can be asked.
+# bpf-owners runs at the end. It finds no owners of programs that were unloaded before.
 record()
 {
 	msg "record this host for $SECONDS_TO_RECORD seconds"

@@ -12,9 +12,9 @@
 #	ARCH		its name in the kernel's make, and in --arch
 #	ARCH_DEBIAN	its name in Debian
 #	ARCH_TRIPLET	of its libraries and its compiler
-#	ARCH_SUFFIX	of output directories; empty for this machine's own
+#	ARCH_SUFFIX	of output directories; empty for this machine's architecture
 #	ARCH_CROSS	prefix of the cross compiler; empty as above
-#	ARCH_CROSS_PACKAGES	what compiles for it, and runs its programs
+#	ARCH_CROSS_PACKAGES	packages that compile for it and run its programs
 #	ARCH_USER_QEMU	runs a single program of it
 #	ARCH_IMAGE	the kernel's make target; its file is arch/*/boot/ARCH_IMAGE
 #	ARCH_QEMU	the emulator

@@ -12,11 +12,11 @@
 # Reads:
 #	REPO_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
-# In STATE_DIR: "building" while make runs and after it was cut off with files
-# half written (killed, full disk); the next run then starts from an empty build
-# directory.  "built" is written last and names all that the perf depends on.
+# In STATE_DIR: "building" exists while make runs, and after a kill or a full disk, which
+# can leave half-written files.  The next run then starts from an empty build directory.
+# "built" is written last and names everything that the perf depends on.
 
-# perf links with the library of Debian's python3, which may not come first in PATH.
+# perf links with the library of Debian's python3, which may not be the first in PATH.
 build__python()
 {
 	if [[ -x /usr/bin/python3 && -x /usr/bin/python3-config ]]; then
@@ -33,15 +33,15 @@ build__load_args()
 	[[ $OPT_SANITIZE = no ]] || build__add_sanitize_args
 }
 
-# perf's headers include one that new kernels generate, and an old linux-libc-dev
-# lacks; Python, Perl and Java would be this machine's.
+# perf includes a header that new kernels generate, and that an old linux-libc-dev lacks.
+# Python, Perl and Java of this machine are for its own architecture.
 build__add_cross_args()
 {
 	BUILD_ARGS+=("${CROSS_ARGS[@]}" CC="$CROSS_CC -isystem $BUILD_DIR/uapi"
 		NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
 }
 
-# Interpreters are left out: they would have to be built with sanitizers, too.
+# Without interpreters, which would need sanitizers, too.
 build__add_sanitize_args()
 {
 	local sanitizers=fuzzer-no-link,address,undefined
@@ -113,8 +113,8 @@ build__start()
 	: > "$STATE_DIR/building" || die "cannot write $STATE_DIR" "free some space or use another --out"
 }
 
-# make removes what it was about to write when it gets a signal; not so when it
-# is killed or the disk is full.
+# make removes half-written files at a signal, but not if it is killed or the disk is
+# full.
 build__excuse_signal()
 {
 	[[ -n $END_SIGNAL && $END_SIGNAL != KILL ]] || return 0
@@ -131,8 +131,8 @@ build__die()
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
 
-# Each line is a feature: its macro in "perf version --build-options", what it is,
-# and what to install if it is off.
+# Each line is a feature: its macro in "perf version --build-options", its name, and the
+# packages to install if it is off.
 build__mandatory_features()
 {
 	cat <<-'END'
@@ -214,8 +214,8 @@ build__make_man_pages()
 		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
 }
 
-# perf has PREFIX compiled into one object: this compiles it, and links perf in BUILD_DIR
-# anew.  PERF, a copy, stays.
+# One object of perf contains PREFIX. This compiles it again and links perf in BUILD_DIR.
+# PERF, a copy, stays.
 build__install()
 {
 	build__load_args

@@ -11,17 +11,17 @@
 #	warn TEXT			on stderr
 #	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
 #	die_usage TEXT			die, with a hint at --help
-#	end_failed			exit 1: a test or a check failed, as was said
+#	end_failed			exit 1: a test or a check failed, and the script has said so
 #	on_exit COMMAND...		run COMMAND at exit, last one first
 #	take_lock FILE WHAT		one holder at a time; waits and says so
 #	release_lock			give back the lock that was taken last
 #	take_machine_lock		one user of the machine's BPF programs at a time
 #	log_to FILE			where run_logged writes, from here on
 #	run_logged LABEL COMMAND...	a long step: output to the log, progress on
-#					the terminal, status handed back.  A function
-#					chains its commands with &&: errexit is off
-#					in whatever is called left of || or in an if
-#	end_steps SIGNAL		end what STEP_PIDS names
+#					the terminal; returns the status.  A function
+#					chains its commands with &&, because errexit is
+#					off left of || and in conditions
+#	end_steps SIGNAL		end the steps in STEP_PIDS
 #	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
 #	disk_is_full DIR		no room left in the file system of DIR
 #	check_root			die unless this is root
@@ -35,8 +35,8 @@
 #	PBM_TICK	seconds between progress lines when stdout is no terminal
 #			(default 30)
 # Sets:
-#	STEP_PIDS	leaders of the process groups that run; whoever starts one by
-#			itself adds it, so that it ends with the script
+#	STEP_PIDS	leaders of the process groups that run; code that starts a group
+#			adds it here, so that it ends with the script
 #	END_SIGNAL	for on_exit commands: the signal that ends the script, if any;
 #			KILL if the step had to be killed
 #	REPO_DIR	top of the checkout
@@ -48,7 +48,7 @@
 
 export LC_ALL=C
 unset CDPATH
-# The caller's variables for make and quilt are not for the ones that scripts start.
+# The caller's variables for make and quilt must not change what the scripts start.
 # shellcheck disable=SC2086 # all names that begin so
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE ${!QUILT_@}
 
@@ -167,7 +167,7 @@ end_by_signal()
 	kill "-$signal" $$
 }
 
-# An error that nobody foresaw is "could not run", never status 1.
+# An unexpected error means "could not run", never status 1.
 die_unexpected()
 {
 	local status=$1 where=$2 command=$3
@@ -178,7 +178,7 @@ die_unexpected()
 	die "unexpected: '$command' in $where ended with status $status" "run it again; the log is $LOG_FILE"
 }
 
-# Bash ends with status 1 at a variable that isn't set, and runs no ERR trap.
+# At an unset variable bash ends with status 1, and runs no ERR trap.
 end_script()
 {
 	local status=$1
@@ -231,7 +231,7 @@ take_machine_lock()
 	run_waiting flock "$MACHINE_FD"
 }
 
-# Traps run at once, which matters for commands that may block for long.
+# For commands that may block for long: traps run at once.
 run_waiting()
 {
 	set -m

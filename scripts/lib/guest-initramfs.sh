@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # /init of a guest's initramfs, run by busybox: puts the root together from the
-# host's directories and hands over to guest-init.sh. vm.sh has put into the
-# initramfs: /shares (lines "TAG ro|rw PATH") and /command.
+# host's directories and starts guest-init.sh. vm.sh has put /shares (lines "TAG ro|rw
+# PATH"), /command and /next (the path of guest-init.sh) into the initramfs.
 
 PATH=/bin
 P9=trans=virtio,version=9p2000.L,msize=512000
 
-# The end of pid 1 is a panic, and that ends the guest.
+# The end of pid 1 is a panic, which ends the guest.
 set -e
 mkdir -p /dev /proc /sys /lower /rw /root
 mount -t devtmpfs dev /dev

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Run run-selftests.sh in guests, and check what came back.
+# Run run-selftests.sh in guests, and check the results.
 #
 # Usage (after lib/vm.sh, vm__prepare):
-#	guests__fill_queue PROGRAM...	what the guests share among them
-#	guests__take PROGRAM		status 0 if it is for this guest; always so elsewhere
+#	guests__fill_queue PROGRAM...	the programs that the guests divide among themselves
+#	guests__take PROGRAM		status 0 if this guest is to run it, and always outside
+#					of guests
 #	guests__run RESULTS		run the script in each, and add their results to the
 #					file RESULTS; dies if it could not run there
 #	guests__check RESULTS NAMES READER
-#					add what is wrong beside tests that fail: NAMES, a
-#					line each, have to be there once, and the kernels
-#					must not complain. READER is a perf that reads here what guests
-#					of another architecture have recorded, or empty
+#					add failures beside those of tests: each of NAMES, one
+#					per line, needs one result, and the kernels must not
+#					complain. READER is empty, or a perf of this host that
+#					reads the recording of a guest of another architecture
 #
 # Reads:
 #	VM_DIR		the directory of the guests, see vm.sh
@@ -42,7 +43,7 @@ guests__take()
 	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
 }
 
-# A guest has only the paths that it is told to share.
+# A guest sees only shared paths.
 guests__share_paths()
 {
 	local path
@@ -89,7 +90,7 @@ guests__has_result()
 	fi
 }
 
-# Tests that the guests leave out must not look as if they had passed.
+# A test without a result must not look like one that passed.
 guests__check_names()
 {
 	local results=$1 names=$2 name

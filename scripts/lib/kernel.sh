@@ -5,14 +5,14 @@
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load,
 # log_to):
-#	kernel__prepare		build or find the one that OPT_KERNEL names
+#	kernel__prepare		build the kernel, or find the image in OPT_KERNEL
 #
 # Reads:
 #	OPT_KERNEL	an image; empty: the pinned source with selftests/config*
 #	TAG ARCH_* CACHE_DIR JOBS OPT_MIRROR OPT_INSTALL
 # Sets:
-#	KERNEL_IMAGE	to boot
-#	KERNEL_FROM	for people
+#	KERNEL_IMAGE	the image to boot
+#	KERNEL_FROM	where it comes from, as text
 #
 # A kernel that was built stays in the cache, in a directory named after the
 # source, the configuration and the compiler.
@@ -30,7 +30,7 @@ kernel__make()
 	KCONFIG_ALLCONFIG="$1/wanted" make -C "$1/linux" O="$1/build" ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" -j "$JOBS" "${@:2}"
 }
 
-# The part of the source that perf is built from is of no use here.
+# The archives *-perf.tar.* lack the kernel.
 kernel__choose_source()
 {
 	local entry full=()
@@ -64,7 +64,7 @@ kernel__unpack()
 		source__stream | tar -x -C "$part/linux" --strip-components=1 --no-same-owner
 }
 
-# Kconfig drops without a word what has an unmet dependency.
+# Kconfig silently drops options with unmet dependencies.
 kernel__configure()
 {
 	local part=$1

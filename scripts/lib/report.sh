@@ -8,11 +8,11 @@
 #
 # Usage (after lib/common.sh):
 #	report__run LOG HOOK COMMAND...	run it as a group of its own, which common.sh
-#				ends on a signal, with its output in LOG; hand its
-#				status back. HOOK LOG is called whenever a test has
-#				passed or failed
-#	report__add RESULTS LOG	add the results on stdin, and print them; for one that has
-#				failed, also what the test has printed
+#				ends on a signal, with its output in LOG; return its
+#				status. HOOK LOG is called after each test that passed
+#				or failed
+#	report__add RESULTS LOG	add the results on stdin, and print them; for a failed
+#				test, also print its output
 #	report__expect_failures NAMES REASON
 #				print the results on stdin; of tests whose name matches NAMES
 #				(ERE), those that have failed as passed, and the others as

@@ -3,18 +3,18 @@
 #
 # The patch series of a tag: check it without a tree, and tell what it touches.
 #
-# patches/TAG/series names patches as paths below patches/, part by part; Documentation/
-# submission.rst says how. A patch has the same name, the last word of its path, on each
-# tag. The tags are those with a series, the pinned one first: it is the owner of a file
-# before the others.
+# patches/TAG/series names patches as paths below patches/, part by part; see
+# Documentation/submission.rst. A patch has the same name, the last word of its path, on
+# each tag. The first tag that names a file owns it. The pinned tag comes first, then the
+# others in the order of scripts/pins.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
 #	series__load TAG	read its series; die if that or a patch is missing
 #	series__load_empty	no patches at all (--no-patches)
 #	series__entries FILE	print the patches that a series names
-#	series__parts FILE	and the parts that they are in
+#	series__parts FILE	print the parts of these patches
 #	series__entries_of FILE PART...	only the patches in these
-#	series__on_top_of LETTER	print the parts that a cover letter says are needed
+#	series__on_top_of LETTER	print the parts that a cover letter needs
 #	series__print_own TAG	print the patches of a tag that no tag before it names
 #	series__print_missing TAG	print the patches of the pinned tag that the series of
 #				TAG neither has nor lists as not needed
@@ -22,12 +22,12 @@
 #	series__quilt COMMAND...	quilt, with the series and its patches
 #	series__check_changes	die if a patch holds no change (needs diffstat)
 #	series__check_standin VERSION
-#				die if a patch touches a file in which the stand-in
+#				die if a patch touches a file in which the substitute
 #				VERSION differs from the tag
 #	series__touched		print the files that the series touches
 #	series__print_reason LOG
-#				why a patch does not apply, as patch --force or quilt
-#				push says in LOG
+#				print why a patch does not apply, from the output of
+#				patch --force or quilt push in LOG
 #
 # Reads:
 #	PBM_PATCHES	directory with the series and patches (default: patches)
@@ -95,7 +95,7 @@ series__check_changes()
 	done
 }
 
-# A patch that any tag uses is of use; one that is commented out was left out on purpose.
+# A patch in a comment counts as listed: it was left out on purpose.
 series__print_unlisted()
 {
 	comm -23 \
@@ -166,8 +166,8 @@ series__touched()
 	done | sort -u
 }
 
-# The reason is the first message about the last patch that does not tell of success;
-# before it come the patch, if quilt names it, and the file.
+# The reason is the first message about the last patch that is not a success. The names of
+# the patch, if quilt prints it, and of the file come before it.
 series__print_reason()
 {
 	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }
@@ -186,7 +186,7 @@ series__check_standin()
 	for patch in "${SERIES_PATCHES[@]}"; do
 		while read -r file; do
 			[[ " ${PIN_DIFFERS[*]} " != *" $version $file "* ]] ||
-				die "$patch touches $file, in which the stand-in $version differs from $TAG" \
+				die "$patch touches $file, in which the substitute $version differs from $TAG" \
 					"keep the series out of that file, or give the source of $TAG with --source or --git"
 		done < <(diffstat -p1 -l "$SERIES_DIR/$patch")
 	done

@@ -6,12 +6,12 @@
 #
 # Usage (after lib/common.sh, lib/series.sh, series__load,
 # source__find_or_fetch):
-#	tree__is_current	the tree is what the last run left, of the same source
-#				and the same series
+#	tree__is_current	the tree, its source and its series are unchanged since the
+#				last run
 #	tree__check_edits	die if the tree holds edits that are in no patch
 #	tree__patch		apply the series beside the tree; die if it does not
 #	tree__update		bring the tree to that state
-#	tree__reset		forget tree and objects: the base is another one
+#	tree__reset		remove tree and objects, because the source has changed
 #
 # Reads:
 #	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR OUT_DIR	of the output directory
@@ -25,9 +25,9 @@
 # again after an interruption.  In STATE_DIR:
 #
 #	touched		every file that a series ever touched in this tree; grows
-#	putting/	the scratch directory that is being put into the tree; there
-#			after an interruption, too
-#	patched/	that of the last complete run
+#	putting/	the scratch directory that is being put into the tree; it stays
+#			after an interruption
+#	patched/	the scratch directory of the last complete run
 #	manifest	path, size and mtime of all files of the tree, then
 #	applied		source and series of that run; written last
 #
@@ -69,7 +69,7 @@ tree__same()
 	fi
 }
 
-# Print the path of a file as the series of a scratch directory yields it.
+# Print the path of a file that the series of a scratch directory makes.
 tree__path_in()
 {
 	local dir=$1 file=$2
@@ -81,8 +81,8 @@ tree__path_in()
 	fi
 }
 
-# A file is no edit if it is as the last run left it, finished or not, or as the series
-# yields it now (the developer refreshed).
+# A file is not edited if the last run left it so, finished or not, or if the series now
+# makes it so (after quilt refresh).
 tree__is_edited()
 {
 	local file=$1 dir
@@ -94,7 +94,7 @@ tree__is_edited()
 	done
 }
 
-# Leftovers are what quilt, patch, editors and tree__put_file leave beside a file.
+# quilt, patch, editors and tree__put_file leave such files beside a file.
 tree__is_leftover()
 {
 	[[ $1 =~ (\.orig|\.rej|\.swp|\.part|~)$ ]]
@@ -169,8 +169,8 @@ tree__die_push()
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
-# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch that another tag
-# owns has the lines of that.
+# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch of another tag
+# has the line numbers of that tag.
 tree__list_offsets()
 {
 	awk 'FNR == NR { is_own[$1]; next }
@@ -195,7 +195,7 @@ tree__patch()
 
 # --- bring the tree there -----------------------------------------------------
 
-# The tree is moved away first, so that a half of it is never taken for the tree.
+# The tree is moved away first, so that half a tree never looks like a whole one.
 tree__reset()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
@@ -204,7 +204,7 @@ tree__reset()
 	rm -rf -- "$TREE_DIR.part" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/putting" "$STATE_DIR/touched"
 }
 
-# The tree is there only with the manifest and the state of a run without patches.
+# The tree appears after its manifest, in the state of a run without patches.
 tree__create()
 {
 	rm -rf -- "$TREE_DIR.part" "$STATE_DIR/patched" "$STATE_DIR/putting"
@@ -229,8 +229,8 @@ tree__die_write()
 	die "cannot write $TREE_DIR" "check its owner and mode, and $LOG_FILE"
 }
 
-# New content gets a new mtime, even where an old state comes back: make has
-# built objects from the state between.
+# New content gets a new mtime, even if the file had this content before: make has built
+# objects from other content since.
 tree__put_file()
 {
 	local file=$1 wanted
@@ -271,8 +271,8 @@ tree__note_touched()
 		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
 }
 
-# quilt's own notes make push, pop and refresh work in the tree. Their path of the
-# patches starts from the tree, so a copied checkout uses the patches of the copy.
+# With the files in .pc, quilt push, pop and refresh work in the tree. The path of the
+# patches there is relative, so a copy of the checkout uses its own patches.
 tree__put_quilt()
 {
 	rm -rf -- "$TREE_DIR/.pc" || return

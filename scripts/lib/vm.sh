@@ -9,8 +9,9 @@
 #	vm__share DIR		the guest sees DIR under its name, read-only
 #	vm__run COMMAND		boot, run it in each guest, with the guest's directory as
 #				one more argument, and print its output; sets VM_STATUS.
-#				Dies if a guest does not get there, or not to its end
-#	vm__check_log		print what the guests' kernels complained about; 1 if so
+#				Dies if a guest does not boot or does not end
+#	vm__check_log		print complaints of the guests' kernels; status 1 if there
+#				are any
 #
 # Reads:
 #	VM_DIR		guest N's directory VM_DIR/N receives console.log, report (what
@@ -30,8 +31,8 @@
 # How it works.  The kernel gets a small initramfs (guest-initramfs.sh) that
 # mounts this machine's root, or the userland, by 9p below an overlay in memory,
 # the shared directories over it, and starts guest-init.sh, which runs the
-# command.  Status and results come back in VM_DIR, never from the console; what
-# is not there is a failure.  Two guests of one CPU get more done than one of two.
+# command.  Status and results come back in VM_DIR, never from the console.  A missing
+# file is a failure.  Two guests with one CPU each do more work than one with two.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 
@@ -132,7 +133,7 @@ vm__add_share()
 	VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$number,security_model=none,multidevs=remap,readonly=$readonly")
 }
 
-# Parameters that the kernel doesn't know are in the environment of its init.
+# Unknown parameters of the kernel become the environment of its init.
 vm__accel_arguments()
 {
 	local scale emulated
@@ -153,8 +154,8 @@ vm__guest_arguments()
 		-chardev "file,id=report,path=$VM_DIR/$1/report")
 }
 
-# The guest ends with this script, also when that is killed. It is disowned, because
-# vm__boot() says how it ended, and bash needn't.
+# The guest ends with this script, even if the script is killed. It is disowned, so that
+# bash doesn't report its end: vm__boot() does.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -247,7 +248,7 @@ vm__kvm_refusal()
 	fi
 }
 
-# A KVM that is there may still hang every guest, so it has to boot one first.
+# /dev/kvm may exist and still hang guests, so one guest boots first.
 vm__boot_kvm()
 {
 	local seconds=${PBM_VM_BOOT:-5}

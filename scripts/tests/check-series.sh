@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of check-series.sh, with the defects that it shall find.
+# Tests of check-series.sh: it finds each kind of defect.
 
 . "$(dirname "$0")/fixtures.sh"
 
@@ -28,7 +28,7 @@ test_series_with_a_defect_in_its_list()
 	printed "FAILED  series: it is empty"
 }
 
-# misplaced WHERE WHAT SERIES-LINE...: such a series has that defect.
+# misplaced WHERE WHAT SERIES-LINE...: a series of these lines has this defect.
 misplaced()
 {
 	printf '%s\n' "${@:3}" > "$SERIES"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of lib/common.sh and lib/options.sh, and of what all scripts have in common.
+# Tests of lib/common.sh and lib/options.sh, and of --help and wrong options of each script.
 
 . "$(dirname "$0")/lib.sh"
 
-# common.sh: what nobody foresaw is status 2
+# common.sh: an unexpected error is status 2.
 test_unforeseen_ends()
 {
 	local command status
@@ -22,7 +22,7 @@ test_unforeseen_ends()
 	((status == 1)) || fail "end_failed: status $status"
 }
 
-# A script that prints what options set
+# A script that prints the variables that its options set
 call_options()
 {
 	# shellcheck disable=SC2016 # for the inner shell

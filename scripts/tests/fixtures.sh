@@ -1,33 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What stands in for a kernel, packages, the network and QEMU, so that the scripts
-# run in seconds: a "kernel" v0.1 of a few files with a Makefile that copies, its
-# pin, and stubs in PATH. Sourced by tests instead of lib.sh.
+# Replacements for a kernel, packages, the network and QEMU, so that the scripts run in
+# seconds: a "kernel" v0.1 of a few files with a Makefile that copies, its pin, and stubs
+# in PATH. Tests source this instead of lib.sh.
 #
-# Each test begins with an empty output, a cache with the tag's own tarball, and a
-# series of two parts with a patch each. It may also call
+# Each test begins with an empty output directory, a cache with the tag's own tarball, and
+# a series of two parts with one patch each. It may also call
 #
-#	call_script SCRIPT ARGUMENT...	instead of this shell, with all of the above
-#	expect STATUS SCRIPT ARGUMENT... expect_status of that
-#	waits_for_hanging SCRIPT ARGUMENT...	it builds a perf, but first waits until
-#					$HANGING, which runs in the background, has ended
-#	write_patch PART/NAME FILE LINE TEXT	a patch that makes it the text of that line,
-#					in v0.1's series
-#	change PART/NAME FILE LINE TEXT	the same, and a maintainer takes the patch
-#	write_good_series		a series that a maintainer takes
+#	call_script SCRIPT ARGUMENT...	replace this shell by the script, with these
+#					replacements
+#	expect STATUS SCRIPT ARGUMENT... the same with expect_status
+#	waits_for_hanging SCRIPT ARGUMENT...	the script waits until $HANGING, which runs
+#					in the background, has ended, and builds a perf
+#	write_patch PART/NAME FILE LINE TEXT	a patch in v0.1's series that changes the line
+#					into the text
+#	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
+#	write_good_series		a series that check-series.sh accepts
 #
 # Environment, of the scripts that are called:
-#	STUB_HANG=COMMAND		that hangs, and writes $TMP/hanging
-#	STUB_HANG_AT=TEXT		only if the last argument ends so
-#	STUB_MISSING=PACKAGES		they are not installed
+#	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
+#	STUB_HANG_AT=TEXT		only if its last argument ends with TEXT
+#	STUB_MISSING=PACKAGES		these packages are not installed
 #	STUB_FEATURES=NAMES		of the perf that is built
 #	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	the network
 #	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
-#	PINS OUT CACHE SUBMISSION	of the scripts that are called; $TMP/t/bin, if it is
-#					there, is in their PATH
+#	PINS OUT CACHE SUBMISSION	of the scripts that are called; $TMP/t/bin is the
+#					first directory of their PATH
 #	PATCHES SERIES			the directory with all patches, and v0.1's series
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
@@ -124,7 +125,7 @@ make_git()
 	"${git[@]}" tag v0.1
 }
 
-# A stub runs the real command, unless it is told to hang there.
+# A stub runs the real command, unless STUB_HANG names it.
 make_stub()
 {
 	cat > "$TMP/stubs/$1" <<-END
@@ -142,7 +143,7 @@ make_stubs()
 	for name in xz quilt chmod make; do
 		make_stub "$name"
 	done
-	# The fixture has no libbpf, which it needs.
+	# bpf-stamp needs libbpf, which this kernel lacks.
 	sed -i '2i [[ $* != *tools/bpf-stamp* ]] || exit 0' "$TMP/stubs/make"
 	cat > "$TMP/stubs/dpkg-query" <<-'END'
 	#!/bin/bash
@@ -167,15 +168,14 @@ make_stubs()
 		echo "\${STUB_POOL:-file:$TMP/nowhere}"
 	fi
 	END
-	# Of the packages that are not there, but for a guest.
+	# cpio is not installed where no guests run.
 	printf '%s\n' '#!/bin/sh' 'exec cat' > "$TMP/stubs/cpio"
 	make_qemu_stub
 	chmod +x "$TMP"/stubs/*
 }
 
-# A machine that does what STUB_VM says, the second what STUB_VM2 says, and with KVM
-# what STUB_KVM says: to "hang" at boot, to "panic" in the tests, to go on for "ever",
-# or to end with a status.
+# QEMU. STUB_VM is for the first guest, STUB_VM2 for the second, STUB_KVM for one with KVM:
+# "hang" at boot, "panic" in the tests, run for "ever", or end with this status.
 make_qemu_stub()
 {
 	cat > "$TMP/stubs/qemu-system-x86_64" <<-'END'
@@ -222,7 +222,7 @@ prepare_tests()
 	bail_out "cannot make the fixtures in $TMP"
 }
 
-# There have to be some: diff has status 1 then.
+# diff has status 1 if there are differences, as there must be.
 differences()
 {
 	local status=0
@@ -231,7 +231,7 @@ differences()
 	((status == 1))
 }
 
-# list_patch PATCH: behind the others of its part
+# list_patch PATCH: after the others of its part
 list_patch()
 {
 	local part=${1%%/*}
@@ -246,7 +246,6 @@ list_patch()
 	mv "$SERIES.new" "$SERIES"
 }
 
-# A patch that turns line NUMBER of a file into TEXT.
 write_patch()
 {
 	local name=$1 file=$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
@@ -269,7 +268,6 @@ start_test()
 	write_patch core/b.patch b.c 2 'b two'
 }
 
-# A series that a maintainer takes
 write_good_series()
 {
 	local patch
@@ -284,7 +282,6 @@ write_good_series()
 	done
 }
 
-# change PATCH FILE LINE TEXT: a good patch that makes that text of the line
 change()
 {
 	write_patch "$1" "$2" "$3" "$4"
@@ -292,7 +289,7 @@ change()
 	sed -i "/^---$/r /dev/stdin" "$PATCHES/$1" <<< "$(diffstat -p1 "$PATCHES/$1")"
 }
 
-# Whoever runs these tests in the background has a shell that ignores interrupts.
+# A shell in the background ignores interrupts, but the script must not.
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \

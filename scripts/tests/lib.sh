@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the tests of the scripts. What a test is, and what ends it, is in
-# selftests/lib/core.sh; each test begins with an empty directory $TMP/t. It may call
+# Shared by the tests of the scripts. selftests/lib/core.sh describes tests. Each test
+# begins with an empty directory $TMP/t. It may call
 #
-#	expect_status STATUS COMMAND...	run it, keep what it prints in $PRINTED
-#	refuses SCRIPT ARGUMENT...	it ends with status 2, and says what is wrong
-#	printed TEXT			fail unless $PRINTED has it
-#	holds FILE REGEX		fail unless the file has such a line
-#	absent FILE			fail if it is there
-#	ends_with STATUS		wait for $HANGING, which runs in the background
+#	expect_status STATUS COMMAND...	run it, and set $PRINTED to its output
+#	refuses SCRIPT ARGUMENT...	fail unless it prints an error and ends with status 2
+#	printed TEXT			fail unless $PRINTED contains it
+#	holds FILE REGEX		fail unless a line of the file matches
+#	absent FILE			fail if it exists
+#	ends_with STATUS		fail unless $HANGING, which runs in the background, ends
+#					with it
 #
 # Sets:
 #	SCRIPTS_DIR			scripts/
@@ -57,7 +58,7 @@ absent()
 	[[ ! -e $1 ]] || fail "$1 is there"
 }
 
-# 128 and the signal, if one ended it
+# A signal gives status 128 and its number.
 ends_with()
 {
 	local status=0
