@@ -32,8 +32,7 @@
 #			size is the progress, instead of the last line of the log
 #	PBM_QUIET	1: only errors and the final lines
 #	PBM_BPFTOOL	the bpftool (default: bpftool)
-#	PBM_TICK	seconds between progress lines when stdout is no terminal
-#			(default 30)
+#	PBM_TICK	seconds between progress lines (default 30)
 # Sets:
 #	STEP_PIDS	leaders of the process groups that run; code that starts a group
 #			adds it here, so that it ends with the script
@@ -264,34 +263,25 @@ close_locks()
 	done
 }
 
-print_tick()
-{
-	local label=$1 seconds=$2 last=
-
-	if [[ -n $STEP_OUTPUT ]]; then
-		last=$(du -sh -- "$STEP_OUTPUT" 2>/dev/null | cut -f 1) || :
-	else
-		last=$(tail -n 1 "$LOG_FILE" 2>/dev/null | tr -d '\000-\037' | cut -c 1-60) || :
-	fi
-	if [[ -t 1 ]]; then
-		printf '\r\033[K%s: %d s  %s' "$label" "$seconds" "$last"
-	elif ((seconds % ${PBM_TICK:-30} == 0)); then
-		printf '%s: %d s  %s\n' "$label" "$seconds" "$last"
-	fi
-}
-
-# The ticker is a child that holds no lock and ends with its parent.
+# Print now and then how far a step is. The ticker is a child that holds no lock and ends
+# with its parent.
 start_ticker()
 {
-	local label=$1
+	local label=$1 seconds last=
 
 	[[ ${PBM_QUIET:-0} = 1 ]] && return
 	(
 		trap - INT TERM HUP EXIT
 		close_locks
-		start=$SECONDS
-		while sleep 1 > /dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
-			print_tick "$label" $((SECONDS - start))
+		for ((seconds = 1; 1; seconds++)); do
+			sleep 1 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null || exit
+			((seconds % ${PBM_TICK:-30} == 0)) || continue
+			if [[ -n $STEP_OUTPUT ]]; then
+				last=$(du -sh -- "$STEP_OUTPUT" 2>/dev/null | cut -f 1) || :
+			else
+				last=$(tail -n 1 "$LOG_FILE" 2>/dev/null | tr -d '\000-\037' | cut -c 1-60) || :
+			fi
+			printf '%s: %d s  %s\n' "$label" "$seconds" "$last"
 		done
 	) &
 	TICKER_PID=$!
@@ -303,9 +293,6 @@ stop_ticker()
 	kill "$TICKER_PID" 2>/dev/null || :
 	wait "$TICKER_PID" 2>/dev/null || :
 	TICKER_PID=
-	if [[ -t 1 ]]; then
-		printf '\r\033[K'
-	fi
 }
 
 run_logged()

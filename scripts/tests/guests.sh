@@ -1,85 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of run-selftests.sh --vm: building the kernel, and guests that go wrong.
+# Tests of run-selftests.sh --vm: guests that go wrong.
 
 . "$(dirname "$0")/fixtures.sh"
-
-# The "kernel" of kernel__prepare: a tarball whose Makefile obeys STUB_DROP and STUB_FAIL
-make_bootable()
-{
-	local dir=$TMP/t/kernel
-
-	make_kernel "$dir/linux-0.1" 0
-	cat > "$dir/linux-0.1/Makefile" <<-'END'
-	VERSION = 0
-	PATCHLEVEL = 1
-	SUBLEVEL = 0
-	EXTRAVERSION =
-	.RECIPEPREFIX := >
-	allnoconfig:
-	> grep '^CONFIG_' $(KCONFIG_ALLCONFIG) | grep -v "$${STUB_DROP:-^$$}" > $(O)/.config
-	bzImage:
-	> [ -z "$$STUB_FAIL" ]
-	> mkdir -p $(O)/arch/x86/boot; echo image > $(O)/arch/x86/boot/bzImage; echo >> $(TOP)/built
-	END
-	pack_bootable
-}
-
-pack_bootable()
-{
-	local file=$CACHE/linux-0.1.tar.xz
-
-	tar -C "$TMP/t/kernel" -cJf "$file" linux-0.1
-	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$file")/" "$TMP/pins" > "$TMP/t/pins"
-}
-
-# kernel__prepare prints the image
-call_kernel()
-{
-	# shellcheck disable=SC2016 # for the inner shell
-	exec env PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$TMP/t/pins" TOP="$TMP/t" \
-		SCRIPTS_DIR="$SCRIPTS_DIR" bash -c '
-		set -euo pipefail
-		for lib in common pin arch packages source debian kernel; do
-			. "$SCRIPTS_DIR/lib/$lib.sh"
-		done
-		pahole() { echo v1; }
-		TAG=v0.1 OPT_KERNEL="" OPT_MIRROR="" OPT_INSTALL=no JOBS=1 PBM_TICK=1000
-		log_to "$TOP/log"
-		arch__load x86_64
-		kernel__prepare
-		cat "$KERNEL_IMAGE"' run-selftests.sh
-}
-
-expect_kernel()
-{
-	expect_status "$1" call_kernel
-	[[ -z $(find "$CACHE/kernels" -name '*.part' -o -name '*.new') ]] || fail "a .part is left"
-}
-
-test_kernel_is_built_once()
-{
-	make_bootable
-	expect_kernel 0
-	[[ $PRINTED = *image ]] || fail "no image"
-	expect_kernel 0
-	[[ $(wc -l < "$TMP/t/built") -eq 1 ]] || fail "built again"
-	echo 'EXTRAVERSION =' >> "$TMP/t/kernel/linux-0.1/Makefile"
-	pack_bootable
-	expect_kernel 0
-	[[ $(wc -l < "$TMP/t/built") -eq 2 ]] || fail "another source, and not built again"
-}
-
-test_kernel_that_cannot_be_built()
-{
-	make_bootable
-	STUB_DROP=CONFIG_DEBUG_INFO_BTF expect_kernel 2
-	printed "not set: CONFIG_DEBUG_INFO_BTF=y"
-	STUB_FAIL=1 expect_kernel 2
-	printed "the kernel does not build"
-	expect_kernel 0
-}
 
 # vm__run with a stub of QEMU: nothing is built or downloaded
 call_vm()
