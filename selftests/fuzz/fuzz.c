@@ -293,7 +293,7 @@ static void print_program(struct dso *dso)
 	const char *text = "";
 
 	if (dso__binary_type(dso) == DSO_BINARY_TYPE__BPF_PROG_INFO && prog->env)
-		text = bpf_metadata__shown(&prog->env->bpf_metadata, prog->id);
+		text = bpf_metadata__cached_text(&prog->env->bpf_metadata, prog->id);
 	fprintf(run.out, "%s\n", text);
 }
 
@@ -342,7 +342,7 @@ static void use_table(struct perf_session *session)
 
 	progs = bpf_metadata__progs(md, &nr);
 	for (u32 i = 0; progs && i < nr; i++)
-		fprintf(run.out, "%u %s\n", progs[i].id, bpf_metadata__shown(md, progs[i].id));
+		fprintf(run.out, "%u %s\n", progs[i].id, bpf_metadata__cached_text(md, progs[i].id));
 	free(progs);
 	if (perf_event__synthesize_bpf_metadata(&run.tool, session, ignore_event))
 		finding("the table can't be written");

@@ -159,7 +159,7 @@ test_a_pipe_is_kept_in_the_directory_for_it()
 	if cat "$TMP/pipe" | TMPDIR=$TMP/nowhere names - "$TMP/not-named" version 2>"$TMP/err"; then
 		fail "TMPDIR isn't used"
 	fi
-	grep 'temporary file of standard input .*No such file' "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep 'standard input to a temporary file .*No such file' "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
 test_records_are_enough()
