@@ -72,18 +72,18 @@ static bool even_without_btf;
 static void print_help(FILE *out)
 {
 	fputs("usage: bpf-stamp [--even-without-btf] PROGRAMS KEY=VALUE...\n\n"
-	      "Gives metadata to BPF programs that are loaded, as if they had declared it.\n"
-	      "It stays until the program is unloaded. Programs that have metadata are left\n"
-	      "alone. PROGRAMS is one of:\n\n"
+	      "Adds metadata to loaded BPF programs, as if they had declared it. It stays\n"
+	      "until the program is unloaded. Programs that already have metadata are not\n"
+	      "changed. PROGRAMS is one of:\n\n"
 	      "  id ID        the program with this id\n"
 	      "  name NAME    all programs with this name, as bpftool shows it\n"
 	      "  tag TAG      all programs with this tag\n"
-	      "  pinned PATH  the program, or that of the link, which is pinned there\n"
-	      "  pid PID      all programs that this process holds, itself or by links\n\n"
-	      "  --even-without-btf  also programs without BTF, of which perf 6.18 without the\n"
-	      "               series dies (see the man page)\n"
+	      "  pinned PATH  the pinned program, or the program of the pinned link\n"
+	      "  pid PID      all programs that this process holds, directly or by a link\n\n"
+	      "  --even-without-btf  also stamp programs without BTF. Unpatched perf 6.18\n"
+	      "               crashes on these (see the man page)\n"
 	      "  -h, --help   this text\n\n"
-	      "Prints the id and the name of each program that was stamped.\n"
+	      "Prints the id and the name of each stamped program.\n"
 	      "Exit status: 0 done, 1 a program was not stamped, 2 could not run.\n", out);
 }
 
