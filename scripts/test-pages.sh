@@ -25,9 +25,11 @@ A page runs from top to bottom in one shell, which starts in the checkout. Files
 writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are gone afterwards.
 
 In .rst a block is a literal block; in the README it is lines that begin with a tab. A
-command begins with "# " or "\$ ". It goes on in the next lines if they begin with ">",
+command begins with "# " or "\$ ". It continues in the next lines if they begin with ">",
 after a "\\" at its end, or up to the END of <<'END'. The lines after a command are its
-output:
+output. In the README, a block can also be commands without prompts, which readers can
+paste, if no line has a tab after its first word. If the text after the block ends with
+"prints:", the next block is the output of its last command. In an output these match:
 
   ...               any lines, or any text within a line
   12.34             any number, but for values: in key=12 or key = "12" it counts

@@ -11,6 +11,7 @@ for "any number, but the same tag twice", and reads neither .rst nor the README.
 import difflib
 import os
 import re
+import subprocess
 import sys
 
 import cram
@@ -65,6 +66,25 @@ class Block:
             elif line:
                 output.append(line)
 
+    def parse_pasted(self, lines):
+        """Commands without prompts: a command ends where the shell would run it."""
+        command = []
+        for line in lines:
+            if command or line:
+                command.append(line)
+            if command and is_complete(command):
+                self.commands.append((command, []))
+                command = []
+        if command:
+            self.commands.append((command, []))
+
+
+def is_complete(command):
+    """bash warns where the end of a here-document is missing."""
+    checked = subprocess.run(["bash", "-n"], input="\n".join(command), text=True,
+                             stderr=subprocess.PIPE, check=False)
+    return not command[-1].endswith("\\") and checked.returncode == 0 and not checked.stderr
+
 
 def rst_blocks(text):
     """A mark "not run" is for the next block of its section."""
@@ -83,13 +103,23 @@ def rst_blocks(text):
 def readme_blocks(text):
     with open(README_NOT_RUN, encoding="utf-8") as listed:
         reasons = dict(line.strip().rsplit("\t", 1) for line in listed if not line.startswith("#"))
+    end, block = 0, None
     for match in re.finditer(r"^\t.*\n(?:\n*\t.*\n)*", text, re.M):
         lines = re.sub("^\t", "", match[0], flags=re.M).rstrip("\n")
         first = re.sub("^[#$] ", "", lines.split("\n")[0].strip())
         not_run = reasons.pop(first, None)
         if not not_run and all(COLUMNS.fullmatch(line) for line in lines.split("\n") if line):
             not_run = "a table"
-        yield Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
+        between, end = text[end:match.start()], match.end()
+        if block and between.rstrip().endswith("prints:"):
+            if block.commands:
+                block.commands[-1][1].extend(lines.split("\n"))
+            continue
+        block = Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
+        # A line with columns is a table that has a mistake, and not a command.
+        if not not_run and not block.commands and not re.search(r"\S\t", lines):
+            block.parse_pasted(lines.split("\n"))
+        yield block
     for first in reasons:
         die(f"{README_NOT_RUN}: no block of the README begins with: {first}", "correct or remove the line")
 
