@@ -68,6 +68,7 @@ test_sample_filter_of_perf_carries_perf_version()
 	local program version
 
 	native_only "it takes a minute to verify the filter, and perf test does so"
+	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons ||
 		skip "this perf is built without BPF skeletons"
 	"$PBM_PERF" record -N -q -e task-clock --filter 'ip > 0' -o "$TMP/data" -- "${WORKLOAD[@]}"
