@@ -5,7 +5,6 @@
 # "cell:" is a cell of the table in the documentation.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it reads files"

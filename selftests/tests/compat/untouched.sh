@@ -5,7 +5,6 @@
 # of the same version without the patches.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it compares what two perfs make of the same files"

@@ -5,7 +5,6 @@
 # names and sets. This includes programs that are gone at the end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # Programs with and without metadata, with several functions, with a shared map, with several

@@ -5,7 +5,6 @@
 # perf script.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # $1 keys make at least $2 and at most $3 records. $4... are options of perf record.

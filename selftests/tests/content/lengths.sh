@@ -5,7 +5,6 @@
 # end with "...".
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 DIGITS=$(printf '0123456789%.0s' {1..30})

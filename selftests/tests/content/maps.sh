@@ -4,7 +4,6 @@
 # The maps that a program's metadata comes from
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # Write the sorted entries of the first held program to $TMP/got.

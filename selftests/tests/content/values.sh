@@ -5,7 +5,6 @@
 # with bpftool, and with records of upstream's perf for the types that it prints alike.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # All tests of this file share the recording of "$1".

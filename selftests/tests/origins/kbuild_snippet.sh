@@ -5,7 +5,6 @@
 # objects changes.
 
 . "$(dirname "$0")/../../lib/kbuild-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it compiles; perf_event.sh and loaders.sh load such objects"

@@ -5,7 +5,6 @@
 # metadata. This works for files and pipes of any writer. Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it rewrites files"

@@ -5,7 +5,6 @@
 # program of each frame.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it reads files"

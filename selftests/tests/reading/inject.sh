@@ -5,7 +5,6 @@
 # works for files and pipes of any writer. The samples stay.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 NATIVE_ONLY="it rewrites files"

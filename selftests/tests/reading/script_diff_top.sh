@@ -4,7 +4,6 @@
 # perf script -F bpf_prog,bpf_metadata, perf diff and perf top.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
-
 few_symbols
 
 test_perf_script_tells_the_program_of_each_sample()

@@ -6,7 +6,6 @@
 # filters and callchains.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
-
 few_symbols
 
 # want_programs INDEX...: each of these held programs has a row of its own.

@@ -5,7 +5,6 @@
 # perf report and perf script print it with the header.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 DIGITS=$(printf '0123456789%.0s' {1..30})

@@ -5,7 +5,6 @@
 # number, under the name of its KSYMBOL record.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # Check the text output: perfdata.py cannot read these files.

@@ -5,7 +5,6 @@
 # refused.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # expect_records N OPTION...: a short recording has N records of the held program. With N = 0 it

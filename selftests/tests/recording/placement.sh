@@ -6,7 +6,6 @@
 # all records and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 # All tests of this file share a file and the recording of a pipe.

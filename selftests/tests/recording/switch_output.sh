@@ -5,7 +5,6 @@
 # time, and no other sets. This includes programs that are gone at its end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 few_symbols
 
 clean_files()
