@@ -131,14 +131,14 @@ Environment:
                     out/TAG-unpatched)
   PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
   PBM_BPF_STAMP     the bpf-stamp to test (default: out/TAG/bpf-stamp)
-  PBM_TIMEOUT_SCALE all time limits of tests are multiplied by this number
+  PBM_TIMEOUT_SCALE a number that multiplies all time limits of tests
                     (default: 1; 10 in a guest under TCG)
-  PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: 240)
+  PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings"))
   PBM_MUTATIONS, PBM_MUTATIONS_SEED  the number of files that "mutated_files:" changes at
                     random, and the seed (default: 200, 1)
-  PBM_FINDINGS      where they keep those that perf can't read (default:
+  PBM_FINDINGS      a directory for the files that perf cannot read (default:
                     out/TAG/selftests/findings)
-  PBM_VM_GUESTS     how many guests (default: 2)
+  PBM_VM_GUESTS     number of guests (default: 2)
   PBM_VM_CPUS, PBM_VM_MEMORY  of each guest (default: 1, 2G)
   PBM_VM_BOOT       seconds that a guest may take to user space
                     (default: 5 with KVM, 120 with TCG)
