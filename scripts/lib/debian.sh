@@ -51,14 +51,6 @@ debian__check_sources()
 		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
 }
 
-debian__mmdebstrap()
-{
-	local dir=$1 packages=$2
-
-	debian__sources | mmdebstrap --variant=extract --architectures="$ARCH_DEBIAN" \
-		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$packages" '' "$dir" -
-}
-
 # Absolute links would lead out of the directory.
 debian__relative_links()
 {
@@ -83,7 +75,8 @@ debian__configure()
 
 debian__fill()
 {
-	debian__mmdebstrap "$@" &&
+	debian__sources | mmdebstrap --variant=extract --architectures="$ARCH_DEBIAN" \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$2" '' "$1" - &&
 		debian__relative_links "$1" &&
 		debian__configure "$1"
 }

@@ -276,8 +276,9 @@ source__fetch_pool()
 	source__load_pool_uris
 	for uri in "${POOL_URIS[@]}"; do
 		if source__download_pool "$uri" "$file" "$part"; then
-			source__own_file "$part"
-			return 0
+			# apt answers a file: URI with a symbolic link.
+			[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
+			return
 		fi
 		disk_is_full "$CACHE_DIR" && die "no space left in $CACHE_DIR" "free some space, or set PBM_CACHE"
 		[[ ! -s $part ]] || source__die_short "$file" "$part" "the Debian pool"
@@ -285,16 +286,6 @@ source__fetch_pool()
 		FETCH_NOTES+=("the Debian pool: $(grep '^E: Failed' "$LOG_FILE" | tail -n 1 | cut -c 4- || :)")
 	done
 	return 1
-}
-
-# apt answers a file: URI with a symbolic link.
-source__own_file()
-{
-	local target
-
-	[[ -L $1 ]] || return 0
-	target=$(realpath -- "$1")
-	cp --remove-destination -- "$target" "$1"
 }
 
 source__accept_download()
