@@ -7,16 +7,13 @@
 
 make_second_tag()
 {
-	local dir=$TMP/t/linux-0.2 sum
+	local dir=$TMP/t/linux-0.2
 
 	SERIES2=$PATCHES/v0.2/series
 	cp -a "$TMP/fixture/linux-0.1" "$dir"
 	sed -i 's/^PATCHLEVEL.*/PATCHLEVEL = 2/' "$dir/Makefile"
 	sed -i '8s/.*/a eight/' "$dir/tools/perf/a.c"
-	tar -C "$TMP/t" -cJf "$CACHE/linux-0.2.tar.xz" linux-0.2
-	sum=$(print_sum "$CACHE/linux-0.2.tar.xz")
-	sed "s/^\(source.mirror.linux-0.2.tar.xz.\)0/\1$sum/" "$TMP/pins" > "$TMP/t/pins"
-	PINS=$TMP/t/pins
+	repack_kernel "$dir" linux-0.2.tar.xz
 }
 
 # Both tags have the same series, and it is committed.

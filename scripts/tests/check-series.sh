@@ -104,9 +104,7 @@ pack_upstream_test()
 	cp -a "$TMP/fixture/linux-0.1" "$TMP/t"
 	mkdir -p "${test%/*}"
 	printf '%s\n' '#!/bin/sh' "echo \"\$(perf version) [$1]\"" > "$test"
-	tar -C "$TMP/t" -cJf "$CACHE/linux-0.1.tar.xz" linux-0.1
-	sed "s/^\(source.kernel.org.linux-0.1.tar.xz.\)[0-9a-f]*/\1$(print_sum "$CACHE/linux-0.1.tar.xz")/" "$TMP/pins" > "$TMP/t/pins"
-	PINS=$TMP/t/pins
+	repack_kernel "$TMP/t/linux-0.1" linux-0.1.tar.xz
 }
 
 # was_built WHAT: in the last check

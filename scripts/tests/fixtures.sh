@@ -17,6 +17,7 @@
 #					into the text
 #	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
 #	write_good_series		a series that check-series.sh accepts
+#	repack_kernel DIR ARCHIVE	DIR is the source of a tag, whose ARCHIVE is in the cache
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
@@ -82,6 +83,13 @@ pack_kernel()
 	local name=$1 archive=$2
 
 	tar -C "$TMP/fixture" -cJf "$archive" "$name"
+}
+
+repack_kernel()
+{
+	tar -C "${1%/*}" -cJf "$CACHE/$2" "${1##*/}"
+	sed "s/^\(source.*$2.\)[0-9a-f]*/\1$(print_sum "$CACHE/$2")/" "$TMP/pins" > "$TMP/t/pins"
+	PINS=$TMP/t/pins
 }
 
 make_deb()
