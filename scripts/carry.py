@@ -396,11 +396,12 @@ class Export:
     def make_text(self, head, commit):
         """A new patch in the form of quilt refresh, with that header."""
         path = f"{self.carry.dir}/body.patch"
-        changes = self.carry.git("diff", "-p", "--no-renames", f"{commit}^", commit, check=False).stdout
+        changes = self.carry.git("diff", "-p", "--no-renames", "--no-indent-heuristic", f"{commit}^", commit, check=False).stdout
         body = re.sub(r"(?m)^index .*\n", "", changes)
         # Like quilt with scripts/quiltrc, keep only the mode of executable files.
         body = re.sub(r"(?m)^diff --git .*\n((new|deleted) file mode 100644\n)?(?=--- )", "", body)
-        body = re.sub(r"(?m)^(@@ -\S+ \S+ @@ .{40}).*", r"\1", body)
+        # diff -p shows 40 characters of a function.
+        body = re.sub(r"(?m)^(@@ -\S+ \S+ @@ )(.*)", lambda match: (match[1] + match[2][:40]).rstrip(), body)
         write(path, body)
         return f"{head}---\n{run('diffstat', '-p1', path, check=False).stdout}\n{body}"
 
