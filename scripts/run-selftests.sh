@@ -346,7 +346,6 @@ print_plan()
 	while read -r _ dir _; do
 		msg "to build  $REPO_DIR/out/$dir/perf: 2 minutes, 800 MB"
 	done < <(perfs_to_build)
-	[[ -n $OPT_FILTER ]] || msg "to run    ${SELECTED_TIME[$OPT_ALL]}"
 }
 
 # apply_and_build OPTION... TAG
@@ -718,7 +717,6 @@ BACKPORTS_DIR=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 LANE_PID=
-declare -A SELECTED_TIME=([no]="the tests: 10 minutes" [yes]="all tests: 20 minutes")
 # Debian's bpftool is in /usr/sbin. After su, PATH may lack it.
 PATH=$PATH:/usr/sbin:/sbin
 
