@@ -15,20 +15,55 @@ build()
 	expect "$1" apply-and-build "${@:2}"
 }
 
-# Nothing unfinished is left: no .part, and no tree or perf that look complete.
-left_nothing()
+# refused TEXT OPTION...: the run is refused, prints the text, and leaves nothing unfinished.
+refused()
+{
+	build 2 "${@:2}"
+	printed "$1"
+	left_nothing
+}
+
+no_part_is_left()
 {
 	local parts
 
 	parts=$(find "$TMP/t" -name '*.part*')
 	[[ -z $parts ]] || fail "left: $parts"
+}
+
+# Nothing unfinished is left: no .part, and no tree or perf that look complete.
+left_nothing()
+{
+	no_part_is_left
 	absent "$OUT/linux"
 	absent "$OUT/perf"
 }
 
-compiled()
+# compiles FILES OPTION...: a run compiles only these files.
+compiles()
 {
-	sort "$OUT/build/compiled" | paste -s -d ' '
+	local compiled
+
+	[[ ! -e $OUT/build ]] || : > "$OUT/build/compiled"
+	build 0 "${@:2}"
+	compiled=$(sort "$OUT/build/compiled" | paste -s -d ' ')
+	[[ $compiled = "$1" ]] || fail "compiled $compiled"
+}
+
+# in_tree COMMAND...
+in_tree()
+{
+	(cd "$OUT/linux" && "$@") || fail "$*"
+}
+
+run_quilt()
+{
+	in_tree quilt --quiltrc - "$@"
+}
+
+refresh()
+{
+	run_quilt refresh -p ab --no-timestamps --no-index
 }
 
 start_hanging()
@@ -56,32 +91,14 @@ kill_hanging()
 	wait
 }
 
-test_help()
+test_options_that_are_refused()
 {
-	build 0 --help
-	printed "usage: "
-	printed "v0.1"
-}
-
-test_unknown_option()
-{
-	build 2 --frobnicate v0.1
-	printed "frobnicate"
-	absent "$OUT"
-}
-
-test_impossible_options()
-{
-	build 2 --git /x --source /y v0.1
-	printed "exclude each other"
-	build 2 --jobs 0 v0.1
-	build 2 --sanitize --arch arm64 v0.1
-	printed "--sanitize is for this machine's perf"
-	build 2 --sanitize=memory v0.1
-	printed "not 'address' or 'thread'"
-	build 2 --source
-	build 2
-	build 2 v0.1 v0.2
+	refused "exclude each other" --git /x --source /y v0.1
+	refused "--jobs 0" --jobs 0 v0.1
+	refused "--sanitize is for this machine's perf" --sanitize --arch arm64 v0.1
+	refused "not 'address' or 'thread'" --sanitize=memory v0.1
+	refused "unknown tag 'v9.9'" v9.9
+	printed "use one of: v0.1 v0.2"
 	absent "$OUT"
 }
 
@@ -96,73 +113,40 @@ test_sanitizers_are_another_build()
 	! grep -q fsanitize "$OUT/.state/built" || fail "still with sanitizers"
 }
 
-test_unknown_tag()
+test_full_run_and_unchanged_rerun()
 {
-	build 2 v9.9
-	printed "unknown tag 'v9.9'"
-	printed "use one of: v0.1 v0.2"
-	absent "$OUT"
-}
-
-test_full_run()
-{
-	build 0 v0.1
-	[[ $(tail -n 2 <<< "$PRINTED") = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "the last lines"
+	compiles "a.c b.c c.c evsel.c" v0.1
 	holds "$OUT/linux/tools/perf/a.c" "a two"
 	absent "$OUT/linux/drivers/net"
-	[[ $(compiled) = "a.c b.c c.c evsel.c" ]] || fail "compiled $(compiled)"
-	(cd "$OUT/linux" && quilt --quiltrc - pop -a && quilt --quiltrc - push -a) || fail "quilt in the tree"
-}
-
-test_quiet_prints_two_lines()
-{
-	build 0 --quiet v0.1
-	[[ $PRINTED = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "more than two lines"
-}
-
-test_unchanged_rerun_does_nothing()
-{
-	local start
-
-	build 0 v0.1
 	rm -f "$TMP"/calls.*
-	start=$(date +%s%N)
-	build 0 v0.1
-	(($(date +%s%N) - start < 3000000000)) || fail "took over 3 s"
+	build 0 --quiet v0.1
+	[[ $PRINTED = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "not the two lines of --quiet"
 	absent "$TMP/calls.make"
 	absent "$TMP/calls.quilt"
 	absent "$TMP/calls.xz"
+	run_quilt pop -a
+	run_quilt push -a
 }
 
-test_changed_patch_rebuilds_only_its_files()
+test_changed_series_rebuilds_only_its_files()
 {
 	local before
 
 	build 0 v0.1
 	before=$(stat -c %Y.%y "$OUT/linux/tools/perf/a.c")
-	: > "$OUT/build/compiled"
 	write_patch core/b.patch b.c 3 'b three'
-	build 0 v0.1
-	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
+	compiles b.c v0.1
 	[[ $(stat -c %Y.%y "$OUT/linux/tools/perf/a.c") = "$before" ]] || fail "the mtime of a.c"
 	holds "$OUT/linux/tools/perf/b.c" "b three"
 	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still in"
-}
-
-test_removed_patch_rebuilds_its_files()
-{
-	build 0 v0.1
-	: > "$OUT/build/compiled"
 	echo fixes/a.patch > "$SERIES"
-	build 0 v0.1
+	compiles b.c v0.1
 	printed "core/b.patch is in no series"
-	[[ $(compiled) = b.c ]] || fail "compiled $(compiled)"
 	holds "$OUT/build/b.o" "b 2"
 }
 
 test_patch_adds_and_deletes_files()
 {
-	build 0 v0.1
 	{ echo; differences --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
 	  differences --label a/tools/perf/c.c --label /dev/null "$TMP/fixture/linux-0.1/tools/perf/c.c" /dev/null
 	} > "$PATCHES/core/c.patch"
@@ -178,17 +162,9 @@ test_patch_adds_and_deletes_files()
 
 test_patch_that_does_not_apply()
 {
-	write_patch core/c.patch c.c 5 'c five'
-	sed -i 's/^ c 2/ c two/' "$PATCHES/core/c.patch"
-	build 2 v0.1
-	printed "c.patch: tools/perf/c.c: Hunk #1 FAILED"
-	left_nothing
-	write_patch core/c.patch c.c 5 'c five'
-	build 0 v0.1
-}
-
-test_failed_patch_leaves_the_old_tree()
-{
+	sed -i 's/^ b 3/ b drei/' "$PATCHES/core/b.patch"
+	refused "b.patch: tools/perf/b.c: Hunk #1 FAILED" v0.1
+	write_patch core/b.patch b.c 2 'b two'
 	build 0 v0.1
 	sed -i 's/^ b 3/ b drei/' "$PATCHES/core/b.patch"
 	build 2 v0.1
@@ -204,23 +180,14 @@ test_patch_with_offset_is_reported()
 	printed "core/c.patch: tools/perf/c.c: Hunk #1 succeeded at 6 (offset 1 line)"
 }
 
-test_series_without_file()
+test_missing_patch_and_missing_series()
 {
 	echo core/none.patch >> "$SERIES"
-	build 2 v0.1
-	printed "names core/none.patch, which is not there"
-	left_nothing
-}
-
-test_missing_and_empty_series()
-{
+	refused "names core/none.patch, which is not there" v0.1
 	echo "# nothing" > "$SERIES"
-	build 2 v0.1
-	printed "--no-patches"
+	refused "--no-patches" v0.1
 	rm "$SERIES"
-	build 2 v0.1
-	printed "--no-patches"
-	left_nothing
+	refused "--no-patches" v0.1
 	build 0 --no-patches v0.1
 	holds "$OUT/linux/tools/perf/a.c" "a 2"
 }
@@ -238,40 +205,27 @@ test_substitute_is_named_and_guarded()
 	build 0 --git "$TMP/fixture/linux-0.1" v0.1
 }
 
-test_wrong_checksum_in_mirror()
+test_sources_that_are_refused()
 {
+	local archive=$TMP/fixture/linux-0.1.tar.xz
+
 	rm "$CACHE"/*
 	mkdir "$TMP/t/mirror"
 	echo wrong > "$TMP/t/mirror/linux-0.1.tar.xz"
-	build 2 --mirror "$TMP/t/mirror" v0.1
-	printed "wrong checksum"
-	left_nothing
-}
-
-test_wrong_checksum_of_download()
-{
-	rm "$CACHE"/*
-	echo wrong > "$TMP/t/wrong"
-	STUB_CURL_FILE=$TMP/t/wrong build 2 v0.1
-	printed "wrong checksum: linux-0.1.tar.xz from kernel.org"
-	left_nothing
+	head -c 1000 "$archive" > "$TMP/t/short"
+	make_kernel "$TMP/t/linux-0.1" 7
+	refused "wrong checksum" --mirror "$TMP/t/mirror" v0.1
+	STUB_CURL_FILE=$TMP/t/mirror/linux-0.1.tar.xz refused "wrong checksum: linux-0.1.tar.xz from kernel.org" v0.1
 	absent "$CACHE/linux-0.1.tar.xz"
-}
-
-test_truncated_download()
-{
-	rm "$CACHE"/*
-	head -c 1000 "$TMP/fixture/linux-0.1.tar.xz" > "$TMP/t/short"
-	STUB_CURL_FILE=$TMP/t/short STUB_CURL_STATUS=18 build 2 v0.1
-	printed "truncated download: linux-0.1.tar.xz from kernel.org ended after 1000 bytes"
-	left_nothing
-	STUB_CURL_FILE=$TMP/fixture/linux-0.1.tar.xz build 0 v0.1
-}
-
-test_truncated_cache_is_fetched_again()
-{
-	truncate -s 1000 "$CACHE/linux-0.1.tar.xz"
-	STUB_CURL_FILE=$TMP/fixture/linux-0.1.tar.xz build 0 v0.1
+	STUB_CURL_FILE=$TMP/t/short STUB_CURL_STATUS=18 \
+		refused "truncated download: linux-0.1.tar.xz from kernel.org ended after 1000 bytes" v0.1
+	STUB_CURL_STATUS=6 refused "kernel.org: curl: (6)" v0.1
+	printed "the Debian pool: "
+	printed "check the network"
+	refused "is version 0.1.7, not 0.1.0" --source "$TMP/t/linux-0.1" v0.1
+	refused "no such file" --source "$TMP/none" v0.1
+	cp "$TMP/t/short" "$CACHE/linux-0.1.tar.xz"
+	STUB_CURL_FILE=$archive build 0 v0.1
 	printed "had a wrong sha256"
 }
 
@@ -283,9 +237,7 @@ test_damaged_archive_is_refused()
 	sum=$(print_sum "$CACHE/linux-0.1.tar.xz")
 	sed "s/\(linux-0.1.tar.xz\t\)[0-9a-f]*/\1$sum/" "$TMP/pins" > "$TMP/t/pins"
 	PINS=$TMP/t/pins
-	build 2 v0.1
-	printed "cannot unpack"
-	left_nothing
+	refused "cannot unpack" v0.1
 	absent "$OUT/.base"
 }
 
@@ -294,63 +246,38 @@ test_debian_pool_is_the_last_source()
 	rm "$CACHE"/*
 	STUB_CURL_STATUS=6 STUB_POOL=file:$TMP/pool build 0 v0.1
 	printed "linux-source-0.1_1_all.deb (debian)"
-	printed "version   0.1.3, a s"
 	[[ -f $CACHE/linux-source-0.1_1_all.deb && ! -L $CACHE/linux-source-0.1_1_all.deb ]] || fail "not in the cache"
 }
 
-test_no_network()
+test_source_that_the_user_names()
 {
-	rm "$CACHE"/*
-	STUB_CURL_STATUS=6 build 2 v0.1
-	printed "kernel.org: curl: (6)"
-	printed "the Debian pool: "
-	printed "check the network"
-	left_nothing
-}
+	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y) source
 
-test_git_tree()
-{
 	rm "$CACHE"/*
-	build 0 --git "$TMP/fixture/linux-0.1" v0.1
-	git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y commit -q --allow-empty -m y
-	git -C "$TMP/fixture/linux-0.1" tag -f v0.1 > /dev/null
+	for source in --git=linux-0.1 --source=linux-0.1 --source=linux-0.1.tar.xz; do
+		build 0 "${source/=/=$TMP/fixture/}" v0.1
+	done
+	"${git[@]}" commit -q --allow-empty -m y
+	"${git[@]}" tag -f v0.1 > /dev/null
 	build 2 --clean --git "$TMP/fixture/linux-0.1" v0.1
-	git -C "$TMP/fixture/linux-0.1" tag -f v0.1 HEAD^ > /dev/null
+	"${git[@]}" tag -f v0.1 HEAD^ > /dev/null
 	printed "the pin says"
 	left_nothing
 }
 
-test_source_tree_and_tarball()
-{
-	rm "$CACHE"/*
-	build 0 --source "$TMP/fixture/linux-0.1" v0.1
-	build 0 --source "$TMP/fixture/linux-0.1.tar.xz" v0.1
-	make_kernel "$TMP/t/linux-0.1" 7
-	build 2 --source "$TMP/t/linux-0.1" v0.1
-	printed "is version 0.1.7, not 0.1.0"
-	build 2 --source "$TMP/none" v0.1
-}
-
 test_missing_package_is_named()
 {
-	STUB_MISSING="clang flex" build 2 --no-install v0.1
-	printed "apt-get install --no-install-recommends clang flex"
-	left_nothing
+	STUB_MISSING="clang flex" refused "apt-get install --no-install-recommends clang flex" --no-install v0.1
 	absent "$TMP/calls.apt-get"
 	((EUID != 0)) || STUB_MISSING="clang flex" build 0 v0.1
 	((EUID != 0)) || holds "$TMP/calls.apt-get" "install --no-install-recommends -- clang flex"
 }
 
-test_perf_without_bpf_is_refused()
+test_perf_that_does_not_build()
 {
 	STUB_FEATURES="HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_LIBTRACEEVENT" build 2 v0.1
 	printed "built without: bpf_skeletons"
-	printed "clang"
 	absent "$OUT/perf"
-}
-
-test_build_error_shows_the_log()
-{
 	write_patch core/b.patch b.c 2 'ERROR'
 	build 2 v0.1
 	printed "  | "
@@ -360,81 +287,26 @@ test_build_error_shows_the_log()
 	build 0 v0.1
 }
 
+# Also a new file that quilt doesn't know is an edit.
 test_edited_tree_is_refused()
 {
+	local option
+
 	build 0 v0.1
 	echo edit >> "$OUT/linux/tools/perf/c.c"
-	build 2 v0.1
-	printed "edited: tools/perf/c.c"
-	printed "quilt refresh"
-	holds "$OUT/linux/tools/perf/c.c" edit
-	build 2 --no-patches v0.1
-	holds "$OUT/linux/tools/perf/c.c" edit
-	build 0 --clean v0.1
-	! grep -q edit "$OUT/linux/tools/perf/c.c" || fail "--clean left the edit"
-}
-
-test_edited_tree_is_refused_for_another_source()
-{
-	build 0 v0.1
-	rm "$OUT/linux/tools/perf/c.c"
-	build 2 --source "$TMP/fixture/linux-0.1" v0.1
-	printed "edited: tools/perf/c.c"
-}
-
-test_popped_patch_is_refused()
-{
-	build 0 v0.1
-	(cd "$OUT/linux" && quilt --quiltrc - pop) || fail pop
-	build 2 v0.1
-	printed "1 patches are popped"
-	printed "quilt push -a"
-	(cd "$OUT/linux" && quilt --quiltrc - push) || fail push
-	build 0 v0.1
-}
-
-# A new file that quilt doesn't know is kept.
-test_new_file_is_an_edit()
-{
-	build 0 v0.1
 	echo mine > "$OUT/linux/tools/perf/new.c"
 	echo theirs > "$OUT/linux/tools/perf/a.c.orig"
-	build 2 --source "$TMP/fixture/linux-0.1" v0.1
-	printed "edited: tools/perf/new.c"
-	[[ $PRINTED != *a.c.orig* ]] || fail "a.c.orig is taken for an edit"
-	holds "$OUT/linux/tools/perf/new.c" mine
-	rm "$OUT/linux/tools/perf/new.c"
-	build 0 --source "$TMP/fixture/linux-0.1" v0.1
-}
-
-test_copy_has_its_own_patches()
-{
-	build 0 v0.1
-	mkdir "$TMP/t/copy"
-	cp -a "$OUT" "$TMP/t/patches" "$TMP/t/copy"
-	(cd "$TMP/t/copy/out/linux" && echo edit >> tools/perf/b.c &&
-		quilt --quiltrc - refresh -p ab --no-timestamps --no-index) || fail refresh
-	grep -q -r edit "$TMP/t/copy/patches" || fail "the copy's patches have no edit"
-	! grep -q -r edit "$PATCHES" || fail "a refresh in the copy changes the original"
-}
-
-test_refreshed_edit_is_taken()
-{
-	build 0 v0.1
-	: > "$OUT/build/compiled"
-	(cd "$OUT/linux" && quilt --quiltrc - add tools/perf/c.c && echo edit >> tools/perf/c.c &&
-		quilt --quiltrc - refresh -p ab --no-timestamps --no-index) || fail refresh
-	build 0 v0.1
-	[[ $(compiled) = c.c ]] || fail "compiled $(compiled)"
-	holds "$OUT/linux/tools/perf/c.c" edit
-}
-
-test_deleted_patch_is_no_edit()
-{
-	build 0 v0.1
-	(cd "$OUT/linux" && quilt --quiltrc - delete -r core/b.patch) || fail delete
-	build 0 v0.1
-	holds "$OUT/linux/tools/perf/b.c" "b 2"
+	for option in --quiet --no-patches "--source=$TMP/fixture/linux-0.1"; do
+		build 2 "$option" v0.1
+		printed "edited: tools/perf/c.c"
+		printed "edited: tools/perf/new.c"
+		printed "quilt refresh"
+		[[ $PRINTED != *a.c.orig* ]] || fail "a.c.orig is taken for an edit"
+		holds "$OUT/linux/tools/perf/c.c" edit
+		holds "$OUT/linux/tools/perf/new.c" mine
+	done
+	build 0 --clean v0.1
+	! grep -q edit "$OUT/linux/tools/perf/c.c" || fail "--clean left the edit"
 }
 
 test_foreign_directory_is_left_alone()
@@ -445,49 +317,67 @@ test_foreign_directory_is_left_alone()
 	holds "$OUT/linux/file" mine
 }
 
-test_kill_in_unpack_is_repaired()
-{
-	start_hanging xz
-	kill_hanging
-	absent "$OUT/linux"
-	build 0 v0.1
-	absent "$OUT/.base.part"
-}
-
-test_kill_in_patch_is_repaired()
-{
-	start_hanging quilt
-	kill_hanging
-	absent "$OUT/linux"
-	build 0 v0.1
-	absent "$OUT/.scratch"
-}
-
-test_kill_in_update_is_repaired()
+test_popped_patch_is_refused()
 {
 	build 0 v0.1
-	write_patch fixes/a.patch a.c 4 'a four'
-	write_patch core/b.patch b.c 4 'b four'
-	start_hanging chmod
-	kill_hanging
-	absent "$OUT/perf"
-	: > "$OUT/build/compiled"
+	run_quilt pop
+	build 2 v0.1
+	printed "1 patches are popped"
+	printed "quilt push -a"
+	run_quilt push
 	build 0 v0.1
-	[[ $(compiled) = "a.c b.c" ]] || fail "compiled $(compiled)"
-	holds "$OUT/linux/tools/perf/a.c" "a four"
-	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
 }
 
-# The killed update has written a.c, but not b.c.
+test_copy_has_its_own_patches()
+{
+	build 0 v0.1
+	mkdir "$TMP/t/copy"
+	cp -a "$OUT" "$TMP/t/patches" "$TMP/t/copy"
+	echo edit >> "$TMP/t/copy/out/linux/tools/perf/b.c"
+	OUT=$TMP/t/copy/out refresh
+	grep -q -r edit "$TMP/t/copy/patches" || fail "the copy's patches have no edit"
+	! grep -q -r edit "$PATCHES" || fail "a refresh in the copy changes the original"
+}
+
+test_what_quilt_changes_is_no_edit()
+{
+	build 0 v0.1
+	run_quilt add tools/perf/c.c
+	echo edit >> "$OUT/linux/tools/perf/c.c"
+	refresh
+	compiles c.c v0.1
+	holds "$OUT/linux/tools/perf/c.c" edit
+	run_quilt delete -r core/b.patch
+	build 0 v0.1
+	holds "$OUT/linux/tools/perf/b.c" "b 2"
+}
+
+test_kill_is_repaired()
+{
+	local step
+
+	for step in xz quilt make; do
+		start_hanging "$step"
+		kill_hanging
+		absent "$OUT/perf"
+		[[ $step = make ]] || absent "$OUT/linux"
+		build 0 v0.1
+		no_part_is_left
+		absent "$OUT/.scratch"
+		rm -r "$OUT" "$TMP/hanging"
+	done
+}
+
+# The killed update has written a.c, but not b.c. The next run wants neither state of a.c.
 kill_in_update()
 {
 	write_patch fixes/a.patch a.c 4 'a four'
 	write_patch core/b.patch b.c 4 'b four'
 	STUB_HANG_AT=b.c.part start_hanging chmod
 	kill_hanging
+	absent "$OUT/perf"
 	holds "$OUT/linux/tools/perf/a.c" "a four"
 	! grep -q 'b four' "$OUT/linux/tools/perf/b.c" || fail "the update came to its end"
-	# The next run wants neither state of a.c.
 	write_patch fixes/a.patch a.c 5 'a five'
 }
 
@@ -508,45 +398,38 @@ edits_are_refused()
 	done
 }
 
+update_is_repaired()
+{
+	build 0 v0.1
+	holds "$OUT/linux/tools/perf/a.c" "a five"
+	holds "$OUT/build/a.o" "a five"
+	holds "$OUT/build/b.o" "b four"
+	no_part_is_left
+}
+
 test_edit_after_a_killed_update_is_refused()
 {
 	build 0 v0.1
 	kill_in_update
 	edits_are_refused
 	edits_are_refused --source "$TMP/fixture/linux-0.1"
-	build 0 v0.1
-	holds "$OUT/linux/tools/perf/a.c" "a five"
-	[[ -z $(find "$OUT/linux" -name '*.part') ]] || fail "a .part is left"
+	update_is_repaired
 }
 
 test_edit_after_a_killed_first_update_is_refused()
 {
 	kill_in_update
 	edits_are_refused
-	build 0 v0.1
-	holds "$OUT/linux/tools/perf/a.c" "a five"
+	update_is_repaired
 }
 
-test_kill_in_build_is_repaired()
-{
-	start_hanging make
-	kill_hanging
-	absent "$OUT/perf"
-	build 0 v0.1
-	printed "cut off"
-}
-
-test_interrupt_cleans_up()
+test_signal_ends_the_step()
 {
 	start_hanging xz
 	kill -INT -- "-$HANGING"
 	ends_with 130
 	left_nothing
-	build 0 v0.1
-}
-
-test_terminate_alone_ends_the_step()
-{
+	rm "$TMP/hanging"
 	start_hanging make
 	kill -TERM "$HANGING"
 	ends_with 143
