@@ -48,9 +48,6 @@ OLD_TAG=$(pin__of_state LTS | head -n 1)
 # The reason with which a test is left out without --all, see all_only in test-lib.sh
 ALL_ONLY="only with --all"
 
-# BPF programs belong to the machine, not to a checkout. So does this lock.
-MACHINE_LOCK=/sys/kernel
-
 TEST_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
@@ -118,31 +115,25 @@ Build and output:
                     begin with '#' are comments
   -h, --help        this text
 
-Environment:
-  PBM_UNPATCHED_PERF  perf of the same version without the patches, to compare with;
-                    empty: none (default: out/TAG-unpatched/perf, which is built if it
-                    is missing, but not with --vm or --perf)
-  PBM_PEER_PERF     a perf that writes records without the patches (default:
-                    out/$PEER_TAG-unpatched/perf; apply-and-build.sh --no-patches
-                    $PEER_TAG and --all build it)
-  PBM_OLD_PERF      a perf that refuses records (default: out/$OLD_TAG-unpatched/perf)
+Environment (selftests/README and Documentation/testing.rst say more):
+  PBM_UNPATCHED_PERF  perf of the same version without the patches; empty: none
+                    (default: out/TAG-unpatched/perf, which is built if it is missing,
+                    but not with --vm or --perf)
+  PBM_PEER_PERF, PBM_OLD_PERF  a perf that writes records without the patches, and a
+                    perf that refuses records (default: out/$PEER_TAG-unpatched/perf,
+                    out/$OLD_TAG-unpatched/perf; --all builds them)
   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
-                    of all others (default: all that were built in out/TAG and
-                    out/TAG-unpatched)
-  PBM_BPFTOOL       the bpftool to compare with (default: bpftool)
-  PBM_BPF_STAMP     the bpf-stamp to test (default: out/TAG/bpf-stamp)
-  PBM_TIMEOUT_SCALE a number that multiplies all time limits of tests
-                    (default: 1; 10 in a guest under TCG)
-  PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings"))
-  PBM_MUTATIONS, PBM_MUTATIONS_SEED  the number of files that "mutated_files:" changes at
-                    random, and the seed (default: 200, 1)
-  PBM_FINDINGS      a directory for the files that perf cannot read (default:
-                    out/TAG/selftests/findings)
-  PBM_VM_GUESTS     number of guests (default: 2)
-  PBM_VM_CPUS, PBM_VM_MEMORY  of each guest (default: 1, 2G)
-  PBM_VM_BOOT       seconds that a guest may take to user space
-                    (default: 5 with KVM, 120 with TCG)
-  PBM_VM_TIMEOUT    seconds until the guests are ended (default: 3600)
+                    of all others (default: all of out/TAG and out/TAG-unpatched)
+  PBM_BPFTOOL, PBM_BPF_STAMP  these programs (default: bpftool, out/TAG/bpf-stamp)
+  PBM_TIMEOUT_SCALE multiplies all time limits of tests (default: 1; 10 under TCG)
+  PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
+  PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
+                    changes at random, the seed, and a directory for the files that perf
+                    cannot read (default: 200, 1, out/TAG/selftests/findings)
+  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and what each of them
+                    has (default: 2, 1, 2G)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds until a guest must be in user space, and until it
+                    is ended (default: 5 with KVM and 120 with TCG, 3600)
   PBM_CACHE         kernels and packages of guests, and downloads
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
@@ -196,13 +187,12 @@ check_vm_options()
 # grep ends with status 2 if the filter is not a regular expression.
 check_options()
 {
-	local status=0
+	local status=0 number
 
 	pin__check_tag "$TAG"
-	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
-	[[ $TEST_TIMEOUT =~ ^[1-9][0-9]*$ ]] ||
-		die "PBM_TEST_TIMEOUT=$TEST_TIMEOUT: not a number from 1 up" "correct or unset it"
-	[[ $SCALE =~ ^[1-9][0-9]*$ ]] || die "PBM_TIMEOUT_SCALE=$SCALE: not a number from 1 up" "correct or unset it"
+	for number in "--jobs $JOBS" "PBM_TEST_TIMEOUT=$TEST_TIMEOUT" "PBM_TIMEOUT_SCALE=$SCALE"; do
+		[[ $number =~ ^[^\ =]+[\ =][1-9][0-9]*$ ]] || die_usage "$number: not a number from 1 up"
+	done
 	[[ $OPT_VERBOSE = no || ${PBM_QUIET:-0} != 1 ]] || die_usage "--quiet and --verbose exclude each other"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
@@ -243,18 +233,12 @@ built_perfs()
 	done
 }
 
-# The files of tests, as paths in selftests/
-test_programs()
-{
-	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x | sort)
-}
-
-# The harness is first: it tests the tools of the other tests. perf test is next, because it
-# takes longest in guests.
+# The files of tests, as paths in selftests/. The harness is first: it tests the tools of the
+# other tests. perf test is next, because it takes longest in guests.
 all_programs()
 {
 	printf '%s\n' tests/meta/harness.sh perf-test
-	test_programs | grep -v -x tests/meta/harness.sh
+	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x ! -path tests/meta/harness.sh | sort)
 }
 
 # Names of the tests of a program
@@ -323,19 +307,15 @@ resolve_paths()
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-# lacks_perf VARIABLE: check_other_perf has set the variable if the perf was built.
-lacks_perf()
-{
-	[[ $OPT_VM$OPT_PERF = no && -z ${!1+set} ]]
-}
-
-# VARIABLE DIR TAG of each unpatched perf that has to be built
+# VARIABLE DIR TAG of each unpatched perf that has to be built: check_other_perf has not
+# found it
 perfs_to_build()
 {
-	! lacks_perf PBM_UNPATCHED_PERF || echo "PBM_UNPATCHED_PERF $TAG-unpatched $TAG"
+	[[ $OPT_VM$OPT_PERF = no ]] || return 0
+	[[ -n ${PBM_UNPATCHED_PERF+set} ]] || echo "PBM_UNPATCHED_PERF $TAG-unpatched $TAG"
 	[[ $OPT_ALL = yes ]] || return 0
-	! lacks_perf PBM_PEER_PERF || echo "PBM_PEER_PERF $PEER_TAG-unpatched $PEER_TAG"
-	! lacks_perf PBM_OLD_PERF || echo "PBM_OLD_PERF $OLD_TAG-unpatched $OLD_TAG"
+	[[ -n ${PBM_PEER_PERF+set} ]] || echo "PBM_PEER_PERF $PEER_TAG-unpatched $PEER_TAG"
+	[[ -n ${PBM_OLD_PERF+set} ]] || echo "PBM_OLD_PERF $OLD_TAG-unpatched $OLD_TAG"
 }
 
 print_plan()
@@ -369,7 +349,7 @@ prepare_unpatched_perfs()
 	mapfile -t perfs < <(perfs_to_build)
 	for variable in "${perfs[@]}"; do
 		read -r variable dir tag <<<"$variable"
-		# Two of them may be the same perf.
+		# Two variables may name the same perf.
 		[[ -x $REPO_DIR/out/$dir/perf ]] || apply_and_build --no-patches "$tag"
 		printf -v "$variable" %s "$REPO_DIR/out/$dir/perf"
 	done
@@ -400,15 +380,6 @@ open_output()
 {
 	mkdir -p -- "$LOGS_DIR" || die "cannot create $LOGS_DIR" "use another --out"
 	[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
-}
-
-# Every test inherits the lock, so it is held until the last test has ended.
-take_machine_lock()
-{
-	exec {MACHINE_FD}<"$MACHINE_LOCK"
-	flock --nonblock "$MACHINE_FD" && return
-	msg "waiting: another run of these tests on this machine"
-	run_waiting flock "$MACHINE_FD"
 }
 
 # Children may still run after their signal. They hold the lock.
@@ -460,13 +431,6 @@ report_sanitizers()
 	printf '%s\t%s\t\n' "$kind" "$name" | report__add "$RESULTS" "$log"
 }
 
-clear_results()
-{
-	rm -f -- "$LOGS_DIR"/*.log
-	: >"$RESULTS"
-	: >"$TIMES"
-}
-
 build_selftests()
 {
 	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
@@ -481,18 +445,12 @@ build_selftests()
 	release_lock
 }
 
-perf_version()
-{
-	if arch__is_foreign; then
-		echo "for $ARCH"
-	else
-		"$PERF" version
-	fi
-}
-
 print_inputs()
 {
-	msg "perf      $PERF ($(perf_version))"
+	local version="for $ARCH"
+
+	arch__is_foreign || version=$("$PERF" version)
+	msg "perf      $PERF ($version)"
 	msg "unpatched ${PBM_UNPATCHED_PERF:-none}"
 	msg "peer      ${PBM_PEER_PERF:-none}"
 	msg "old       ${PBM_OLD_PERF:-none}"
@@ -617,23 +575,15 @@ end_lane()
 	wait "$LANE_PID" 2>/dev/null || :
 }
 
-await_lane()
-{
-	local status=0
-
-	wait "$LANE_PID" || status=$?
-	LANE_PID=
-	((status == 0)) || die "the tests that run beside others ended with status $status" "see above"
-}
-
 run_here()
 {
-	local program beside=() others=()
+	local program beside=() others=() status=0
 
 	take_machine_lock
 	make_run_dir
 	load_sanitizer_options
-	clear_results
+	rm -f -- "$LOGS_DIR"/*.log
+	tee "$TIMES" </dev/null >"$RESULTS"
 	for program in "${PROGRAMS[@]}"; do
 		if runs_beside "$program"; then
 			beside+=("$program")
@@ -643,7 +593,9 @@ run_here()
 	done
 	start_lane "${beside[@]}"
 	run_programs "${others[@]}"
-	await_lane
+	wait "$LANE_PID" || status=$?
+	LANE_PID=
+	((status == 0)) || die "the tests that run beside others ended with status $status" "see above"
 	report_sanitizers
 }
 
@@ -663,11 +615,7 @@ run_in_vm()
 # The ten slowest tests, with seconds
 print_slowest()
 {
-	[[ -s $TIMES ]] || return 0
-	sort -r -n "$TIMES" | head -n 10 |
-		awk -F '\t' '{ printf "slowest %6.1f s  %s\n", $1 / 1000, $2 }' >"$TIMES.part"
-	msg "$(<"$TIMES.part")"
-	rm -- "$TIMES.part"
+	sort -r -n "$TIMES" | awk -F '\t' 'NR <= 10 { printf "slowest %6.1f s  %s\n", $1 / 1000, $2 }'
 }
 
 # print_names KIND TEXT: the number and the names of the results of this kind
@@ -678,16 +626,13 @@ print_names()
 		END { if (n) print text ": " n ": " names }' "$RESULTS"
 }
 
-print_left_out()
-{
-	[[ ${PBM_QUIET:-0} = 1 ]] || print_names all "not run without --all"
-	[[ ${PBM_QUIET:-0} = 1 ]] || print_names lacks "not for $TAG"
-}
-
 print_totals()
 {
-	print_slowest
-	print_left_out
+	if [[ ${PBM_QUIET:-0} != 1 ]]; then
+		print_slowest
+		print_names all "not run without --all"
+		print_names lacks "not for $TAG"
+	fi
 	report__compare_skips "$RESULTS" "$OPT_EXPECTED" "$OPT_FILTER"
 	report__print_totals "$RESULTS"
 }

@@ -39,31 +39,28 @@ test_skips_are_compared_with_a_list()
 	done
 }
 
-# The list may name only tests that exist.
-test_lacks_of_a_tag()
+# list STATUS LACKS OPTION...: --list with this file lacks
+list()
 {
-	printf 'v7.3.4,v6.16\tharness: literals and bpftool agree\tit is so\n' > "$TMP/t/lacks"
-	PBM_LACKS_FILE=$TMP/t/lacks expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --list v6.16
-	sed -i 's/literals and/literals or/' "$TMP/t/lacks"
-	PBM_LACKS_FILE=$TMP/t/lacks refuses run-selftests --list v6.16
+	printf '%s\n' "$2" > "$TMP/t/lacks"
+	PBM_LACKS_FILE=$TMP/t/lacks expect_status "$1" "$SCRIPTS_DIR/run-selftests.sh" --list "${@:3}" v6.16
+}
+
+test_tests_that_a_tag_lacks()
+{
+	list 0 $'v7.3.4,v6.16\tharness: literals and bpftool agree\tit is so'
+	list 2 $'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so'
 	printed "'harness: literals or bpftool agree' for v6.16, but no test has such a name"
+	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
+	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
+	list 2 '# none' --lacking --filter=x
+	printed "--lacking excludes --filter and --vm"
+	list 0 '# none' --lacking
+	printed "no test for v6.16"
 }
 
 test_lacking_tests_have_to_fail()
 {
-	local option
-
-	printf 'v6.16\tharness: (literals|values) and bpftool agree\tit is so\n' > "$TMP/t/lacks"
-	PBM_LACKS_FILE=$TMP/t/lacks expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --lacking --list v6.16
-	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
-	for option in --vm --filter=x; do
-		PBM_LACKS_FILE=$TMP/t/lacks refuses run-selftests --lacking $option v6.16
-		printed "--lacking excludes --filter and --vm"
-	done
-	echo '# none' > "$TMP/t/lacks"
-	PBM_LACKS_FILE=$TMP/t/lacks expect_status 0 "$SCRIPTS_DIR/run-selftests.sh" --lacking v6.16
-	printed "no test for v6.16"
-
 	printf 'ok\ta: b\t\nnot ok\ta: c\twhy\nskip\ta: d\tno d\nnot ok\ta\tended early\nok\te: f\t\n' > "$TMP/t/results"
 	# shellcheck disable=SC2016 # for the inner shell
 	bash -c '. "$0/lib/report.sh"; report__expect_failures "^(a: [bcd])$" "it passes"' "$SCRIPTS_DIR" \
@@ -113,56 +110,18 @@ test_report_says_what_a_failed_test_printed()
 	same "report" "$TMP/t/want" "$TMP/t/got"
 }
 
-# call_runner FUNCTION: of run-selftests.sh, with results and times in $TMP/t
-call_runner()
-{
-	# shellcheck disable=SC2016 # for the inner shell
-	bash -c '
-		. "$0/lib/common.sh"
-		ALL_ONLY="only with --all" RESULTS=$1/results TIMES=$1/times
-		TAG=v0.1
-		eval "$(sed -n "/^\(print_names\|$2\)()/,/^}/p" "$0/run-selftests.sh")"
-		"$2"' "$SCRIPTS_DIR" "$TMP/t" "$1"
-}
-
-test_slowest_tests_are_printed()
-{
-	local i
-
-	for i in {1..12}; do
-		printf '%d\ta: number %d\n' $((i * 1100)) "$i"
-	done > "$TMP/t/times"
-	call_runner print_slowest > "$TMP/t/got"
-	printf 'slowest   13.2 s  a: number 12\nslowest   12.1 s  a: number 11\n' > "$TMP/t/want"
-	same "slowest" "$TMP/t/want" <(head -n 2 "$TMP/t/got")
-	[[ $(wc -l < "$TMP/t/got") = 10 ]] || fail "not ten lines"
-	: > "$TMP/t/times"
-	[[ -z $(call_runner print_slowest) ]] || fail "no test ran"
-}
-
 # They count neither as passed nor as skipped.
-test_tests_that_need_all_are_named()
+test_tests_that_need_all_are_left_out()
 {
-	: > "$TMP/t/results"
-	[[ -z $(call_runner print_left_out) ]] || fail "names tests that were not left out"
 	printf '%s\t%s\t%s\n' ok 'a: b' '' skip 'c: d' 'only with --all' skip 'e: f' 'no g' \
-		skip 'h: i' 'only with --all' skip 'j: k' 'does not apply to v0.1: no l' |
-		call_runner leave_out > "$TMP/t/got"
+		skip 'j: k' 'does not apply to v0.1: no l' > "$TMP/t/all"
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c 'ALL_ONLY="only with --all" RESULTS=$1/results
+		eval "$(sed -n "/^leave_out()/,/^}/p" "$0/run-selftests.sh")"
+		leave_out' "$SCRIPTS_DIR" "$TMP/t" < "$TMP/t/all" > "$TMP/t/got"
 	printf 'ok\ta: b\t\nskip\te: f\tno g\n' > "$TMP/t/want"
 	same "results" "$TMP/t/want" "$TMP/t/got"
-	call_runner print_left_out > "$TMP/t/got"
-	printf '%s\n' "not run without --all: 2: c: d; h: i" "not for v0.1: 1: j: k" > "$TMP/t/want"
-	same "names" "$TMP/t/want" "$TMP/t/got"
-}
-
-test_all_builds_the_other_perfs()
-{
-	((EUID == 0)) || skip "only root can run run-selftests.sh"
-	make_checkout
-	unset PBM_UNPATCHED_PERF PBM_PEER_PERF PBM_OLD_PERF
-	builds 'v6.16\n--no-patches v6.16\n--no-patches v6.18.15\n--no-patches v6.12.107\n' --all
-	builds 'v6.16\n' --all
-	PBM_PEER_PERF='' PBM_OLD_PERF='' builds 'v6.16\n' --all
+	[[ $(cut -f 1,2 "$TMP/t/results") = $'all\tc: d\nlacks\tj: k' ]] || fail "$(< "$TMP/t/results")"
 }
 
 # Make a checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests do not
@@ -201,19 +160,19 @@ builds()
 	same "builds" "$TMP/t/want" "$TMP/t/got"
 }
 
-test_unpatched_perf_is_built()
+test_perfs_that_are_built()
 {
 	((EUID == 0)) || skip "only root can run run-selftests.sh"
 	make_checkout
-	unset PBM_UNPATCHED_PERF
+	unset PBM_UNPATCHED_PERF PBM_PEER_PERF PBM_OLD_PERF
 	builds 'v6.16\n' --vm
 	builds 'v6.16\n' --perf /bin/true
 	PBM_UNPATCHED_PERF='' builds 'v6.16\n'
 	rm -r "$TMP/t/checkout/out"
 	builds 'v6.16\n--no-patches v6.16\n'
 	printed "to build  $TMP/t/checkout/out/v6.16/perf: "
-	printed "to build  $TMP/t/checkout/out/v6.16-unpatched/perf: "
-	builds 'v6.16\n'
+	builds 'v6.16\n--no-patches v6.18.15\n--no-patches v6.12.107\n' --all
+	builds 'v6.16\n' --all
 	[[ $PRINTED != *"to build"* ]] || fail "it says that it builds what is there"
 }
 
