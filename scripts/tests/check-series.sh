@@ -11,6 +11,14 @@ check()
 	expect "$1" check-series "${@:2}" v0.1
 }
 
+# fails DEFECT OPTION...: the series has only this defect.
+fails()
+{
+	check 1 "${@:2}"
+	printed "FAILED  $1"
+	printed "2 patches, 1 defects"
+}
+
 test_series_with_a_defect_in_its_list()
 {
 	write_good_series
@@ -79,10 +87,8 @@ test_parts_that_are_mailed()
 	write_letters
 	# This line comes from the part fixes.
 	sed -i 's/b\.c/a.c/; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
-	check 1 --fast
+	fails "core: on no other part, core/b.patch does not apply: tools/perf/a.c: Hunk #1 FAILED at 1." --fast
 	printed "part fixes applies on no other part"
-	printed "FAILED  core: on no other part, core/b.patch does not apply: tools/perf/a.c: Hunk #1 FAILED at 1."
-	printed "2 patches, 1 defects"
 	printf '\nApplies on top of: fixes,\n' >> "$SUBMISSION/v0.1/core"
 	check 0 --fast
 	printed "part core applies on fixes"
@@ -130,9 +136,7 @@ test_parts_are_built_and_tested()
 	# Upstream's test is skipped with status 0.
 	pack_upstream_test skipping
 	sed -i 's/^+b ERROR.*/+b two/' "$PATCHES/core/b.patch"
-	check 1 --from core/b.patch
-	printed "FAILED  core: test_bpf_metadata.sh says: perf version 0.1 [skipping]"
-	printed "2 patches, 1 defects"
+	fails "core: test_bpf_metadata.sh says: perf version 0.1 [skipping]" --from core/b.patch
 }
 
 # spoil PATCH SED-SCRIPT DEFECT: the script makes this defect in the patch, and no other
@@ -143,9 +147,7 @@ spoil()
 	write_patch core/b.patch b.c 2 'b two'
 	write_good_series
 	sed -i "$2" "$PATCHES/$1"
-	check 1 --fast
-	printed "FAILED  $1: $3"
-	printed "2 patches, 1 defects"
+	fails "$1: $3" --fast
 }
 
 test_series_with_a_defect_in_a_header()
@@ -192,33 +194,22 @@ write_script_patch()
 	END
 }
 
-SCRIPT_MODE=$'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
-
-# quilt refresh leaves such a patch without scripts/quiltrc.
-test_series_with_a_new_file()
-{
-	write_good_series
-	write_script_patch "$SCRIPT_MODE"
-	check 0 --fast
-	write_script_patch ''
-	check 1 --fast
-	printed "FAILED  core/b.patch: tools/perf/c.sh is not executable"
-	printed "2 patches, 1 defects"
-	sed -i 's/c\.sh/c.c /' "$PATCHES/core/b.patch"
-	check 1 --fast
-	printed "core/b.patch: does not apply: The next patch would create the file tools/perf/c.c, which already exists!"
-}
-
 # run_quilt COMMAND...: in the tree, as Documentation/submission.rst says
 run_quilt()
 {
-	(cd "$OUT/linux" && QUILTRC=$SCRIPTS_DIR/quiltrc quilt "$@") || fail "quilt $*"
+	QUILTRC=$SCRIPTS_DIR/quiltrc env -C "$OUT/linux" quilt "$@" || fail "quilt $*"
 }
 
-test_refresh_keeps_the_mode_of_a_script()
+test_series_with_a_new_file()
 {
 	write_good_series
-	write_script_patch "$SCRIPT_MODE"
+	# quilt refresh leaves such a patch without scripts/quiltrc.
+	write_script_patch ''
+	fails "core/b.patch: tools/perf/c.sh is not executable" --fast
+	sed -i 's/c\.sh/c.c /' "$PATCHES/core/b.patch"
+	check 1 --fast
+	printed "core/b.patch: does not apply: The next patch would create the file tools/perf/c.c, which already exists!"
+	write_script_patch $'diff --git a/tools/perf/c.sh b/tools/perf/c.sh\nnew file mode 100755\n'
 	expect 0 apply-and-build --stop-after apply v0.1
 	cp -r "$PATCHES" "$TMP/t/before"
 	echo "# more" >> "$OUT/linux/tools/perf/c.sh"
@@ -244,9 +235,7 @@ test_series_with_a_patch_that_does_not_build()
 	echo "of the last patch" > "$OUT/build-default/object"
 	for build in default no_libbpf no_skel libbpf_dynamic; do
 		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/core/b.patch"
-		check 1 --from core/b.patch
-		printed "FAILED  core/b.patch: does not build ($build)"
-		printed "2 patches, 1 defects"
+		fails "core/b.patch: does not build ($build)" --from core/b.patch
 	done
 	absent "$OUT/build-default/object"
 	STUB_MISSING=libbpf-dev check 2 --no-install
@@ -262,13 +251,9 @@ test_series_with_a_patch_that_fails_its_test()
 	[[ $PRINTED != *"fixes/a.patch: perf test"* ]] || fail "a.patch has no test: $PRINTED"
 	printed "core/b.patch: perf test bpf-metadata passes"
 	sed -i 's/: Ok$/: FAILED!/' "$PATCHES/core/b.patch"
-	check 1 --from core/b.patch
-	printed "FAILED  core/b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!"
-	printed "2 patches, 1 defects"
+	fails "core/b.patch: perf test bpf-metadata fails: 1: bpf-metadata : FAILED!" --from core/b.patch
 	sed -i 's/: FAILED!$/: Skip/' "$PATCHES/core/b.patch"
-	check 1 --from core/b.patch
-	printed "FAILED  core/b.patch: perf test bpf-metadata runs nothing"
-	printed "2 patches, 1 defects"
+	fails "core/b.patch: perf test bpf-metadata runs nothing" --from core/b.patch
 }
 
 run_tests
