@@ -30,62 +30,27 @@ list_files()
 	done
 }
 
-# Each file writes NAME.log and then NAME.status in $LOGS. A shell in the background
-# ignores interrupts, and the tests must not.
-start_files()
+# Print the results of a file when it has ended. A file that ends with an error but has no
+# failed test could not run. A shell in the background ignores interrupts, and the tests must
+# not.
+run_file()
 {
-	set -m
-	# shellcheck disable=SC2016 # for the inner shell
-	printf '%s\0' "$@" | env --default-signal=INT xargs -0 -n 1 -P "$(nproc)" bash -c '
-		name=$0/${1##*/} status=0
-		"$1" >"$name.log" 2>&1 || status=$?
-		echo "$status" >"$name.part" && mv "$name.part" "$name.status"' "$LOGS" &
-	FILES_PID=$!
-	set +m
+	local name=${1##*/} log=$LOGS/${1##*/} result=ok
+
+	env --default-signal=INT "$1" >"$log" 2>&1 || result="not ok"
+	[[ $result = ok ]] || grep -q '^# Totals:.* fail:[1-9]' "$log" || touch "$LOGS/could-not-run"
+	{
+		flock 9
+		echo "$name" >>"$LOGS/ended"
+		sed 's/^/  /' "$log"
+		echo "$result $(wc -l <"$LOGS/ended") ${name%.sh}"
+	} 9>"$LOGS/lock"
 }
 
-await_file()
-{
-	until [[ -e $LOGS/$1.status ]]; do
-		kill -0 "$FILES_PID" 2>/dev/null || [[ -e $LOGS/$1.status ]] || exit 2
-		sleep 0.2
-	done
-}
-
-# count KIND LOG: in the totals of the log
+# count KIND: in the totals of all files
 count()
 {
-	sed -n "s/^# Totals:.* $1:\([0-9]*\).*/\1/p" "$2" | grep . || echo 0
-}
-
-# A file that ends with an error but has no failed test could not run.
-print_file()
-{
-	local name=$1 number=$2 log=$LOGS/$1.log failed
-
-	sed 's/^/  /' "$log"
-	failed=$(count fail "$log")
-	PASSED=$((PASSED + $(count pass "$log"))) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + $(count skip "$log")))
-	if [[ $(<"$LOGS/$name.status") = 0 ]]; then
-		echo "ok $number ${name%.sh}"
-	else
-		echo "not ok $number ${name%.sh}"
-		((failed)) || COULD_RUN=no
-	fi
-}
-
-run_files()
-{
-	local file number=0
-
-	echo "KTAP version 1"
-	echo "1..$#"
-	start_files "$@"
-	for file; do
-		await_file "${file##*/}"
-		print_file "${file##*/}" "$((++number))"
-	done
-	echo "# Totals: pass:$PASSED fail:$FAILED skip:$SKIPPED"
+	cat "$LOGS"/*.sh | sed -n "s/^# Totals:.* $1:\([0-9]*\).*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
 }
 
 end_files()
@@ -104,7 +69,6 @@ esac
 # A name has blanks where the function has underscores.
 PBM_FILTER=$(IFS='|'; echo "${*//_/ }")
 export PBM_FILTER
-PASSED=0 FAILED=0 SKIPPED=0 COULD_RUN=yes
 mapfile -t FILES < <(list_files)
 if ((${#FILES[@]} == 0)); then
 	echo "test-scripts.sh: error: no test matches '$*'" >&2
@@ -115,8 +79,18 @@ if [[ ! -r $KTAP_HELPERS ]]; then
 	exit 2
 fi
 LOGS=$(mktemp -d "${TMPDIR:-/tmp}/pbm-tests.XXXXXX")
+export LOGS
+export -f run_file
+echo "KTAP version 1"
+echo "1..${#FILES[@]}"
+set -m
+# shellcheck disable=SC2016 # for the inner shell
+xargs -0 -n 1 -P "$(nproc)" bash -c 'run_file "$1"' run_file < <(printf '%s\0' "${FILES[@]}") &
+FILES_PID=$!
+set +m
 trap end_files EXIT
 trap 'exit 2' INT TERM
-run_files "${FILES[@]}"
-[[ $COULD_RUN = yes ]] || exit 2
-((FAILED == 0))
+wait "$FILES_PID" || exit 2
+echo "# Totals: pass:$(count pass) fail:$(count fail) skip:$(count skip)"
+[[ ! -e $LOGS/could-not-run ]] || exit 2
+[[ $(count fail) = 0 ]]
