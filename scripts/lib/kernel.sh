@@ -74,11 +74,6 @@ kernel__configure()
 		! grep '^CONFIG_' "$part/wanted" | grep -vxFf "$part/build/.config" | sed 's/^/not set: /' | grep .
 }
 
-kernel__compile()
-{
-	kernel__make "$1" "$ARCH_IMAGE"
-}
-
 kernel__publish()
 {
 	local part=$1 dir=$2
@@ -108,7 +103,7 @@ kernel__build()
 	STEP_OUTPUT=$part
 	run_logged "unpack ${SOURCE_PATH##*/}" kernel__unpack "$part" || kernel__die "cannot unpack $SOURCE_PATH"
 	run_logged "configure the kernel" kernel__configure "$part" || kernel__die "the kernel cannot be configured as selftests/config* want it"
-	run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__compile "$part" || kernel__die "the kernel does not build"
+	run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__make "$part" "$ARCH_IMAGE" || kernel__die "the kernel does not build"
 	kernel__publish "$part" "$dir" || kernel__die "cannot write $dir"
 	rm -rf -- "$part"
 }

@@ -17,7 +17,7 @@
 #	PBM_LACKS_FILE	the list of tests (default: selftests/lacks)
 # Sets:
 #	PINS_FILE LACKS_FILE
-#	PIN_STATE PIN_VERSION PIN_COMMIT
+#	PIN_VERSION PIN_COMMIT
 #	PIN_SOURCES	array of "ORIGIN FILE SHA256 VERSION"
 #	PIN_DIFFERS	array of "VERSION PATH"
 
@@ -56,10 +56,10 @@ pin__load()
 	local key a b c d
 
 	pin__check_tag "$1"
-	PIN_STATE='' PIN_VERSION='' PIN_COMMIT='' PIN_SOURCES=() PIN_DIFFERS=()
+	PIN_VERSION='' PIN_COMMIT='' PIN_SOURCES=() PIN_DIFFERS=()
 	while read -r key a b c d; do
 		case $key in
-		tag)		PIN_STATE=$b PIN_VERSION=$c ;;
+		tag)		PIN_VERSION=$c ;;
 		commit)		PIN_COMMIT=$a ;;
 		source)		PIN_SOURCES+=("$a $b $c $d") ;;
 		differs)	PIN_DIFFERS+=("$a $b") ;;

@@ -130,16 +130,12 @@ report__compare_skips()
 	mv -- "$results.part" "$results"
 }
 
-report__count()
-{
-	grep -c "^$2"$'\t' "$1" || :
-}
-
 report__print_totals()
 {
 	local passed failed skipped
 
-	passed=$(report__count "$1" ok) failed=$(report__count "$1" 'not ok') skipped=$(report__count "$1" skip)
+	read -r passed failed skipped < <(cut -f 1 "$1" |
+		awk '{ n[$0]++ } END { print n["ok"] + 0, n["not ok"] + 0, n["skip"] + 0 }')
 	((passed + failed)) || warn "no test ran"
 	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 	((passed && !failed)) || end_failed

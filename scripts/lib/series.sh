@@ -77,14 +77,6 @@ series__print_own()
 	done | awk -v tag="$1" '!seen[$2]++ && $1 == tag { print $2 }'
 }
 
-series__check_entry()
-{
-	[[ $1 != *[[:space:]]* ]] ||
-		die "$SERIES_FILE: '$1': options are not supported" "make it a -p1 patch: quilt refresh -p ab"
-	[[ -f $SERIES_DIR/$1 ]] ||
-		die "$SERIES_FILE names $1, which is not there" "add the file, quilt refresh it, or remove the entry"
-}
-
 series__check_changes()
 {
 	local patch
@@ -103,28 +95,23 @@ series__print_unlisted()
 		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
 }
 
-series__check_twice()
-{
-	local twice
-
-	twice=$(printf '%s\n' "${SERIES_PATCHES[@]}" | sort | uniq -d | head -n 1)
-	[[ -z $twice ]] || die "$SERIES_FILE names $twice twice" "remove one of the entries"
-}
-
 series__load()
 {
 	local entry
 
+	series__load_empty
 	SERIES_FILE=$SERIES_DIR/$1/series
-	[[ -f $SERIES_FILE ]] ||
-		die "no series for $1: $SERIES_FILE is not there" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
-	mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_FILE")
+	[[ ! -f $SERIES_FILE ]] || mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_FILE")
 	((${#SERIES_PATCHES[@]})) ||
-		die "$SERIES_FILE is empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
+		die "$SERIES_FILE is not there, or empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
 	for entry in "${SERIES_PATCHES[@]}"; do
-		series__check_entry "$entry"
+		[[ $entry != *[[:space:]]* ]] ||
+			die "$SERIES_FILE: '$entry': options are not supported" "make it a -p1 patch: quilt refresh -p ab"
+		[[ -f $SERIES_DIR/$entry ]] ||
+			die "$SERIES_FILE names $entry, which is not there" "add the file, quilt refresh it, or remove the entry"
 	done
-	series__check_twice
+	entry=$(printf '%s\n' "${SERIES_PATCHES[@]}" | sort | uniq -d | head -n 1)
+	[[ -z $entry ]] || die "$SERIES_FILE names $entry twice" "remove one of the entries"
 	while read -r entry; do
 		warn "$SERIES_DIR/$entry is in no series and is not applied"
 	done < <(series__print_unlisted)

@@ -241,41 +241,26 @@ source__die_short()
 		"run it again, or name a source with --source, --git or --mirror"
 }
 
-# shellcheck disable=SC2016 # the $(...) is apt's
+# Print the archives that apt knows, in its order.
 source__pool_uris()
 {
+	# shellcheck disable=SC2016 # the $(...) is apt's
 	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
-}
-
-# Sets POOL_URIS, in apt's order.
-source__load_pool_uris()
-{
-	POOL_URIS=()
-	command -v apt-get > /dev/null || return 0
-	packages__update_lists "$OPT_INSTALL"
-	mapfile -t POOL_URIS < <(source__pool_uris)
-	((${#POOL_URIS[@]})) ||
-		FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
-}
-
-# apt's own downloader knows the proxies and credentials of this machine.
-source__download_pool()
-{
-	local uri=$1 file=$2 part=$3
-
-	STEP_OUTPUT=$part
-	run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
-		-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
-		download-file "${uri%/}/pool/main/l/linux/$file" "$part"
 }
 
 source__fetch_pool()
 {
-	local file=$1 part=$2 uri
+	local file=$1 part=$2 uri uris
 
-	source__load_pool_uris
-	for uri in "${POOL_URIS[@]}"; do
-		if source__download_pool "$uri" "$file" "$part"; then
+	command -v apt-get > /dev/null || return
+	packages__update_lists "$OPT_INSTALL"
+	mapfile -t uris < <(source__pool_uris)
+	((${#uris[@]})) || FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
+	for uri in "${uris[@]}"; do
+		STEP_OUTPUT=$part
+		if run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
+			-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+			download-file "${uri%/}/pool/main/l/linux/$file" "$part"; then
 			# apt answers a file: URI with a symbolic link.
 			[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
 			return
@@ -310,6 +295,7 @@ source__fetch_first()
 		read -r origin file sum version <<< "$entry"
 		part=$CACHE_DIR/$file.part
 		rm -f -- "$part"
+		on_exit rm -f -- "$part"
 		case $origin in
 		kernel.org)	source__fetch_kernel_org "$file" "$part" || continue ;;
 		debian)		source__fetch_pool "$file" "$part" || continue ;;
@@ -322,21 +308,10 @@ source__fetch_first()
 	return 1
 }
 
-source__remove_parts()
-{
-	local entry file
-
-	for entry in "${PIN_SOURCES[@]}"; do
-		read -r _ file _ <<< "$entry"
-		rm -f -- "$CACHE_DIR/$file.part"
-	done
-}
-
 source__fetch_into_cache()
 {
 	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory of yours"
 	take_lock "$CACHE_DIR/.lock" "the cache $CACHE_DIR"
-	on_exit source__remove_parts
 	if ! source__use_cache && ! source__fetch_first; then
 		printf '  tried: %s\n' "${FETCH_NOTES[@]}" >&2
 		die "no source of $TAG: not in the cache, and nothing could be fetched" \

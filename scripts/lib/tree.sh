@@ -82,32 +82,26 @@ tree__path_in()
 }
 
 # A file is not edited if the last run left it so, finished or not, or if the series now
-# makes it so (after quilt refresh).
+# makes it so (after quilt refresh). quilt, patch, editors and tree__put_file leave other files
+# beside it.
 tree__is_edited()
 {
 	local file=$1 dir
 
-	! tree__is_leftover "$file" || return 1
+	[[ ! $file =~ (\.orig|\.rej|\.swp|\.part|~)$ ]] || return 1
 	for dir in "$STATE_DIR/patched" "$STATE_DIR/putting" "$SCRATCH_DIR"; do
 		[[ -f $dir/.touched ]] || continue
 		! tree__same "$TREE_DIR/$file" "$(tree__path_in "$dir" "$file")" || return 1
 	done
 }
 
-# quilt, patch, editors and tree__put_file leave such files beside a file.
-tree__is_leftover()
-{
-	[[ $1 =~ (\.orig|\.rej|\.swp|\.part|~)$ ]]
-}
-
 # Print how many patches the last run applied that are not applied now.
 tree__count_popped()
 {
-	local wanted applied=0
+	local wanted
 
 	wanted=$(sed -n 's/^series [0-9a-f]*-//p' "$STATE_DIR/applied")
-	[[ ! -f $TREE_DIR/.pc/applied-patches ]] || applied=$(wc -l < "$TREE_DIR/.pc/applied-patches")
-	echo $((${wanted:-0} - applied))
+	echo $((${wanted:-0} - $(cat "$TREE_DIR/.pc/applied-patches" 2>/dev/null | wc -l || :)))
 }
 
 tree__check_edits()
@@ -136,11 +130,6 @@ tree__check_edits()
 
 # --- apply --------------------------------------------------------------------
 
-tree__quilt()
-{
-	(cd "$SCRATCH_DIR" && series__quilt "$@")
-}
-
 tree__fill_scratch()
 {
 	local file
@@ -157,8 +146,9 @@ tree__fill_scratch()
 
 tree__push()
 {
-	tree__quilt init &&
-	tree__quilt push -a --fuzz=0
+	cd "$SCRATCH_DIR" &&
+		series__quilt init &&
+		series__quilt push -a --fuzz=0
 }
 
 tree__die_push()
@@ -169,28 +159,12 @@ tree__die_push()
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
-# Print "PATCH: FILE: WHAT" for each hunk that is not at its line. A patch of another tag
-# has the line numbers of that tag.
-tree__list_offsets()
-{
-	awk 'FNR == NR { is_own[$1]; next }
-		/^Applying patch / { patch = $3 }
-		/^patching file / { file = $3 }
-		patch in is_own && /^Hunk .*(offset|fuzz) / { print patch ": " file ": " $0 }' \
-		<(series__print_own "$TAG") "$LOG_FILE"
-}
-
 tree__patch()
 {
-	local line
-
 	on_exit rm -rf -- "$SCRATCH_DIR"
 	tree__fill_scratch || tree__die_write
 	((${#SERIES_PATCHES[@]})) || return 0
 	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push || tree__die_push
-	while read -r line; do
-		warn "$line: refresh the patch"
-	done < <(tree__list_offsets)
 }
 
 # --- bring the tree there -----------------------------------------------------
@@ -237,7 +211,7 @@ tree__put_file()
 
 	wanted=$(tree__path_in "$STATE_DIR/putting" "$file")
 	if tree__same "$TREE_DIR/$file" "$wanted"; then
-		tree__put_mode "$TREE_DIR/$file" "$wanted"
+		[[ ! -e $wanted ]] || chmod --reference="$wanted" -- "$TREE_DIR/$file"
 	elif [[ -e $wanted ]]; then
 		mkdir -p -- "$(dirname -- "$TREE_DIR/$file")" &&
 			cp -- "$wanted" "$TREE_DIR/$file.part" &&
@@ -249,26 +223,14 @@ tree__put_file()
 	fi
 }
 
-tree__put_mode()
-{
-	[[ ! -e $2 ]] || chmod --reference="$2" -- "$1"
-}
-
-tree__put_files()
-{
-	local file
-
-	PUT_COUNT=0
-	while read -r file; do
-		tree__put_file "$file" || tree__die_write
-	done < "$STATE_DIR/touched"
-}
-
-tree__note_touched()
+# The state directory gets what is to be put into the tree.
+tree__take_scratch()
 {
 	touch "$STATE_DIR/touched" &&
 		sort -u "$STATE_DIR/touched" "$SCRATCH_DIR/.touched" > "$STATE_DIR/touched.part" &&
-		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched"
+		mv -f -- "$STATE_DIR/touched.part" "$STATE_DIR/touched" &&
+		rm -rf -- "$STATE_DIR/putting" &&
+		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting"
 }
 
 # With the files in .pc, quilt push, pop and refresh work in the tree. The path of the
@@ -293,12 +255,15 @@ tree__write_stamp()
 
 tree__update()
 {
+	local file
+
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
 	[[ -d $TREE_DIR ]] || tree__create
-	{ tree__note_touched &&
-		rm -rf -- "$STATE_DIR/putting" &&
-		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting"; } || tree__die_write
-	tree__put_files
+	tree__take_scratch || tree__die_write
+	PUT_COUNT=0
+	while read -r file; do
+		tree__put_file "$file" || tree__die_write
+	done < "$STATE_DIR/touched"
 	tree__put_quilt || tree__die_write
 	tree__write_stamp || tree__die_write
 	msg "tree: $PUT_COUNT files changed"

@@ -63,24 +63,6 @@ vm__share()
 
 # --- what the guest starts with -----------------------------------------------
 
-vm__print_shares()
-{
-	local i
-
-	for i in "${!VM_SHARES[@]}"; do
-		printf 'share%d %s\n' "$i" "${VM_SHARES[i]}"
-	done
-}
-
-vm__write_command()
-{
-	local dir=$VM_DIR/$1
-
-	shift
-	printf '# status %s\n' "$dir/status" &&
-		printf 'exec %s %s\n' "${*@Q}" "${dir@Q}"
-}
-
 vm__fill_initramfs()
 {
 	local dir=$1 applet
@@ -89,7 +71,7 @@ vm__fill_initramfs()
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
 		cp -- "$SCRIPTS_DIR/lib/guest-initramfs.sh" "$dir/init" &&
 		printf '%s\n' "$SCRIPTS_DIR/lib/guest-init.sh" > "$dir/next" &&
-		vm__print_shares > "$dir/shares" || return
+		printf '%s\n' "${VM_SHARES[@]}" | awk '{ print "share" NR - 1, $0 }' > "$dir/shares" || return
 	for applet in sh cat cp mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
@@ -101,7 +83,7 @@ vm__make_initramfs()
 
 	vm__fill_initramfs "$dir" || return
 	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
-		vm__write_command "$guest" "$@" > "$dir/command" &&
+		printf '# status %s\nexec %s %q\n' "$VM_DIR/$guest/status" "${*@Q}" "$VM_DIR/$guest" > "$dir/command" &&
 			(cd "$dir" && find . | cpio --quiet -o -H newc) > "$VM_SCRATCH/$guest.cpio" || return
 	done
 }
@@ -110,7 +92,7 @@ vm__make_initramfs()
 
 vm__load_arguments()
 {
-	local i
+	local i path readonly
 
 	VM_ARGS=(-nodefaults -no-user-config -display none -monitor none -no-reboot
 		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-1}" "${ARCH_MACHINE[@]}"
@@ -121,16 +103,10 @@ vm__load_arguments()
 	# user time, and 0.4 s without.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
-		vm__add_share "$i" "${VM_SHARES[i]%% *}" "${VM_SHARES[i]#* }"
+		path=${VM_SHARES[i]#* } readonly=on
+		[[ ${VM_SHARES[i]} != "rw "* ]] || readonly=off
+		VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$i,security_model=none,multidevs=remap,readonly=$readonly")
 	done
-}
-
-vm__add_share()
-{
-	local number=$1 readonly=off path=$3
-
-	[[ $2 = rw ]] || readonly=on
-	VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$number,security_model=none,multidevs=remap,readonly=$readonly")
 }
 
 # Unknown parameters of the kernel become the environment of its init.
@@ -148,12 +124,6 @@ vm__accel_arguments()
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
-vm__guest_arguments()
-{
-	VM_GUEST_ARGS=(-initrd "$VM_SCRATCH/$1.cpio" -serial "file:$VM_DIR/$1/console.log"
-		-chardev "file,id=report,path=$VM_DIR/$1/report")
-}
-
 # The guest ends with this script, even if the script is killed. It is disowned, so that
 # bash doesn't report its end: vm__boot() does.
 vm__start()
@@ -161,11 +131,11 @@ vm__start()
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
 
 	vm__accel_arguments "$accel"
-	vm__guest_arguments "$guest"
 	{ mkdir -p -- "$dir" && tee "$dir/report" "$dir/console.log" < /dev/null > "$dir/status"; } ||
 		die "cannot write to $dir" "use another --out"
 	set -m
-	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_GUEST_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
+	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
+		-initrd "$VM_SCRATCH/$guest.cpio" -serial "file:$dir/console.log" -chardev "file,id=report,path=$dir/report" \
 		< /dev/null > "$dir/qemu.log" 2>&1 &
 	STEP_PIDS[guest]=$!
 	disown "${STEP_PIDS[guest]}"
@@ -175,11 +145,6 @@ vm__start()
 vm__is_running()
 {
 	kill -0 "${STEP_PIDS[$1]}" 2>/dev/null
-}
-
-vm__has_started()
-{
-	[[ -s $VM_DIR/$1/status ]]
 }
 
 vm__last_line()
@@ -192,7 +157,7 @@ vm__await_start()
 {
 	local guest=$1 seconds=$2 end=$3
 
-	until vm__has_started "$guest"; do
+	until [[ -s $VM_DIR/$guest/status ]]; do
 		if ! vm__is_running "$guest"; then
 			VM_REASON="QEMU ended: $(tail -n 1 "$VM_DIR/$guest/qemu.log"; vm__last_line "$guest")"
 			return 1
@@ -277,25 +242,10 @@ vm__boot_any()
 
 # --- the run ------------------------------------------------------------------
 
-vm__follow_reports()
-{
-	local guest
-
-	for guest in "${!STEP_PIDS[@]}"; do
-		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" &
-		VM_TAIL_PIDS+=("$!")
-	done
-}
-
 vm__end_reports()
 {
 	((${#VM_TAIL_PIDS[@]} == 0)) || wait "${VM_TAIL_PIDS[@]}" 2>/dev/null || :
 	VM_TAIL_PIDS=()
-}
-
-vm__has_status()
-{
-	[[ $(< "$VM_DIR/$1/status") =~ ^[0-9]+$ ]]
 }
 
 # A guest without a status is a failure of the whole run.
@@ -310,7 +260,7 @@ vm__check_guest()
 		vm__die "$guest" "the guest has not ended after ${PBM_VM_TIMEOUT:-3600} s" "see the report; PBM_VM_TIMEOUT sets the limit"
 	fi
 	end_step "$guest" TERM
-	vm__has_status "$guest" && return
+	[[ ! $(< "$VM_DIR/$guest/status") =~ ^[0-9]+$ ]] || return 0
 	end_steps TERM
 	vm__end_reports
 	vm__die "$guest" "the guest ended before its tests did" "see the console: a panic, or no memory left (PBM_VM_MEMORY)"
@@ -329,19 +279,10 @@ vm__wait()
 	vm__end_reports
 }
 
-vm__read_status()
-{
-	local guest status
-
-	VM_STATUS=0
-	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
-		status=$(< "$VM_DIR/$guest/status")
-		((status <= VM_STATUS)) || VM_STATUS=$status
-	done
-}
-
 vm__run()
 {
+	local guest
+
 	VM_REASON='' VM_GUEST='' VM_TAIL_PIDS=() VM_GUESTS=${PBM_VM_GUESTS:-2}
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
@@ -350,9 +291,12 @@ vm__run()
 		die_logged "cannot make the guests' initramfs" "see to the space in $VM_SCRATCH"
 	vm__load_arguments
 	vm__boot_any
-	vm__follow_reports
+	for guest in "${!STEP_PIDS[@]}"; do
+		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" &
+		VM_TAIL_PIDS+=("$!")
+	done
 	vm__wait
-	vm__read_status
+	VM_STATUS=$(sort -n "$VM_DIR"/*/status | tail -n 1)
 }
 
 vm__check_log()

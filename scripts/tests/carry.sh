@@ -28,11 +28,9 @@ write_two_series()
 
 commit_series()
 {
-	local git=(git -C "$TMP/t" -c user.name=x -c user.email=x@y)
-
-	"${git[@]}" init -q
-	"${git[@]}" add -A patches
-	"${git[@]}" commit -q -m x
+	git -C "$TMP/t" init -q
+	git -C "$TMP/t" add -A patches
+	git -C "$TMP/t" -c user.name=x -c user.email=x@y commit -q -m x
 }
 
 call_carry()
@@ -47,25 +45,15 @@ carry()
 	expect_status "$1" call_carry "${@:2}"
 }
 
-# write_parts SERIES PART ENTRY... [/ PART ENTRY...]...
+# write_parts SERIES ENTRY...: with a line for each part
 write_parts()
 {
-	local file=$1 word is_part=yes
-
-	shift
-	for word; do
-		if [[ $word = / ]]; then
-			is_part=yes
-		elif [[ $is_part = yes ]]; then
-			echo "# part $word: what it is for"
-			is_part=no
-		else
-			echo "$word"
-		fi
-	done > "$file"
+	printf '%s\n' "${@:2}" | awk -F / '
+		!/^#/ && $1 != part { part = $1; print "# part " part ": what it is for" }
+		{ print }' > "$1"
 }
 
-# series_is PART ENTRY...: the series of v0.2, in the form of write_parts
+# series_is ENTRY...: the series of v0.2
 series_is()
 {
 	write_parts "$TMP/t/wanted" "$@"
@@ -74,18 +62,24 @@ series_is()
 
 test_shared_patches_stay_shared()
 {
-	write_two_series
+	write_good_series
+	make_second_tag
+	commit_series
+	# A tag without a series gets all patches.
+	carry 0 --to v0.2 v0.1
+	series_is fixes/a.patch core/b.patch
+	commit_series
 	cp -a "$PATCHES" "$TMP/t/before"
 	carry 0 v0.1
 	diff -r "$TMP/t/before" "$PATCHES" || fail "nothing to carry, and patches have changed"
 	change fixes/a.patch a.c 2 'a zwei'
 	carry 0 v0.1
-	series_is fixes fixes/a.patch / core core/b.patch
+	series_is fixes/a.patch core/b.patch
 	absent "$PATCHES/fixes/v0.2/a.patch"
 	commit_series
 	change core/b.patch b.c 2 'b zwei'
 	carry 0 v0.2
-	series_is fixes fixes/a.patch / core core/b.patch
+	series_is fixes/a.patch core/b.patch
 	holds "$PATCHES/core/b.patch" "^+b zwei"
 }
 
@@ -95,7 +89,7 @@ test_patch_is_adapted_while_the_other_tag_needs_it()
 	change fixes/a.patch a.c 6 'a six'
 	carry 0 v0.1
 	printed "v0.2: fixes/v0.2/a.patch (written)"
-	series_is fixes fixes/v0.2/a.patch / core core/b.patch
+	series_is fixes/v0.2/a.patch core/b.patch
 	holds "$PATCHES/fixes/v0.2/a.patch" "^+a six"
 	holds "$PATCHES/fixes/v0.2/a.patch" "^ a eight"
 	holds "$PATCHES/fixes/v0.2/a.patch" "^Subject: perf test: Change it"
@@ -103,13 +97,13 @@ test_patch_is_adapted_while_the_other_tag_needs_it()
 	commit_series
 	sed -i 's/^and was not/and never was/' "$PATCHES/fixes/a.patch"
 	carry 0 v0.1
-	series_is fixes fixes/v0.2/a.patch / core core/b.patch
+	series_is fixes/v0.2/a.patch core/b.patch
 	holds "$PATCHES/fixes/v0.2/a.patch" "^and never was"
 	commit_series
 	# Both tags have this line.
 	change fixes/a.patch a.c 2 'a two'
 	carry 0 v0.1
-	series_is fixes fixes/a.patch / core core/b.patch
+	series_is fixes/a.patch core/b.patch
 	absent "$PATCHES/fixes/v0.2/a.patch"
 }
 
@@ -124,7 +118,7 @@ test_new_patch_and_removed_patch()
 	carry 0 v0.1
 	printed "v0.2: fixes/a.patch (removed)"
 	printed "v0.2: core/c.patch (new)"
-	series_is core core/b.patch core/c.patch '# not needed: core/x.patch: since v0.2: it has it'
+	series_is core/b.patch core/c.patch '# not needed: core/x.patch: since v0.2: it has it'
 }
 
 # v0.2 keeps its own order of parts and the patches that v0.1 doesn't have.
@@ -133,15 +127,14 @@ test_new_patches_have_their_place_in_the_series()
 	write_two_series
 	change fixes/own.patch evsel.c 8 'evsel eight'
 	sed -i '/own/d' "$SERIES"
-	write_parts "$SERIES2" core core/b.patch '# b is the first' / fixes fixes/a.patch fixes/own.patch
+	write_parts "$SERIES2" core/b.patch '# b is the first' fixes/a.patch fixes/own.patch
 	commit_series
 	change fixes/d.patch c.c 2 'c two'
 	change middle/m.patch evsel.c 2 'evsel two'
 	change core/first.patch c.c 8 'c eight'
-	write_parts "$SERIES" fixes fixes/a.patch fixes/d.patch / middle middle/m.patch / core core/first.patch core/b.patch
+	write_parts "$SERIES" fixes/a.patch fixes/d.patch middle/m.patch core/first.patch core/b.patch
 	carry 0 v0.1
-	series_is core core/first.patch core/b.patch '# b is the first' / \
-		fixes fixes/a.patch fixes/d.patch fixes/own.patch / middle middle/m.patch
+	series_is core/first.patch core/b.patch '# b is the first' fixes/a.patch fixes/d.patch fixes/own.patch middle/m.patch
 	expect 0 check-series --fast v0.2
 }
 
@@ -151,16 +144,9 @@ test_patches_that_change_places()
 	change core/c.patch c.c 2 'c two'
 	cp "$SERIES" "$SERIES2"
 	commit_series
-	write_parts "$SERIES" fixes fixes/a.patch / core core/c.patch core/b.patch
+	write_parts "$SERIES" fixes/a.patch core/c.patch core/b.patch
 	carry 0 v0.1
-	series_is fixes fixes/a.patch / core core/c.patch core/b.patch
-	commit_series
-	mkdir "$PATCHES/other"
-	mv "$PATCHES/core/c.patch" "$PATCHES/other"
-	write_parts "$SERIES" other other/c.patch / fixes fixes/a.patch / core core/b.patch
-	carry 0 v0.1
-	series_is other other/c.patch / fixes fixes/a.patch / core core/b.patch
-	absent "$PATCHES/core/c.patch"
+	series_is fixes/a.patch core/c.patch core/b.patch
 }
 
 # The file without a tag in its path becomes the file of v0.1.
@@ -176,7 +162,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	cp "$PATCHES/core/m.patch" "$TMP/t/shared"
 	carry 0 v0.1
 	printed "v0.2: core/v0.2/m.patch (written)"
-	series_is fixes fixes/a.patch / core core/b.patch core/v0.2/m.patch
+	series_is fixes/a.patch core/b.patch core/v0.2/m.patch
 	same "the patch of v0.2" "$TMP/t/own" "$PATCHES/core/v0.2/m.patch"
 	same "the patch of v0.1" "$TMP/t/shared" "$PATCHES/core/m.patch"
 	commit_series
@@ -187,7 +173,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	printed "v0.2: core/m.patch (written)"
 	same "the patch of v0.2" "$TMP/t/own" "$PATCHES/core/m.patch"
 	absent "$PATCHES/core/v0.2"
-	series_is fixes fixes/a.patch / core core/b.patch core/m.patch
+	series_is fixes/a.patch core/b.patch core/m.patch
 }
 
 test_conflict_is_said_and_continued()
@@ -203,18 +189,9 @@ test_conflict_is_said_and_continued()
 	sed -i -e '/^[<|=>]\{7\}/d' -e '/^a [28e]/d' "$OUT/repo/tools/perf/a.c"
 	(cd "$OUT/repo" && git add -A && GIT_EDITOR=true git -c user.name=x -c user.email=x@y rebase --continue) || fail rebase
 	carry 0 --continue
-	series_is fixes fixes/v0.2/a.patch / core core/b.patch
+	series_is fixes/v0.2/a.patch core/b.patch
 	carry 2 --continue
 	printed "nothing to continue"
-}
-
-test_tag_without_a_series_gets_all()
-{
-	write_good_series
-	make_second_tag
-	commit_series
-	carry 0 --to v0.2 v0.1
-	series_is fixes fixes/a.patch / core core/b.patch
 }
 
 test_carry_refuses()

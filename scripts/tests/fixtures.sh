@@ -18,6 +18,7 @@
 #	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
 #	write_good_series		a series that check-series.sh accepts
 #	repack_kernel DIR ARCHIVE	DIR is the source of a tag, whose ARCHIVE is in the cache
+#	pin_archive ARCHIVE		the pin has the checksum of this file of the cache
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
@@ -41,9 +42,8 @@ make_kernel()
 {
 	local dir=$1 sublevel=$2 i
 
-	mkdir -p "$dir/tools/perf" "$dir/drivers/net"
+	mkdir -p "$dir/tools/perf" "$dir/drivers/net" "$dir/scripts" "$dir/tools/lib"
 	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
-	mkdir -p "$dir/scripts" "$dir/tools/lib"
 	echo lib > "$dir/tools/lib/lib.c"
 	cat > "$dir/scripts/get_maintainer.pl" <<-'END'
 	print grep(/^--no-l$/, @ARGV) ? "A Maintainer <a\@maintainer>\n" : "list\@kernel\n";
@@ -78,17 +78,15 @@ make_kernel()
 	END
 }
 
-pack_kernel()
-{
-	local name=$1 archive=$2
-
-	tar -C "$TMP/fixture" -cJf "$archive" "$name"
-}
-
 repack_kernel()
 {
 	tar -C "${1%/*}" -cJf "$CACHE/$2" "${1##*/}"
-	sed "s/^\(source.*$2.\)[0-9a-f]*/\1$(print_sum "$CACHE/$2")/" "$TMP/pins" > "$TMP/t/pins"
+	pin_archive "$2"
+}
+
+pin_archive()
+{
+	sed "s/^\(source.*$1.\)[0-9a-f]*/\1$(print_sum "$CACHE/$1")/" "$TMP/pins" > "$TMP/t/pins"
 	PINS=$TMP/t/pins
 }
 
@@ -121,16 +119,6 @@ make_pin()
 	tag	v0.2	current	0.2.0
 	source	mirror	linux-0.2.tar.xz	0	0.2.0
 	END
-}
-
-make_git()
-{
-	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
-
-	"${git[@]}" init -q
-	"${git[@]}" add .
-	"${git[@]}" commit -q -m x
-	"${git[@]}" tag v0.1
 }
 
 # A stub runs the real command, unless STUB_HANG names it.
@@ -208,14 +196,17 @@ make_qemu_stub()
 
 make_fixtures()
 {
-	local pool=$TMP/pool/pool/main/l/linux
+	local pool=$TMP/pool/pool/main/l/linux git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
 
 	mkdir -p "$TMP"/{fixture,stubs,mirror,disk} "$pool"
 	make_kernel "$TMP/fixture/linux-0.1" 0
 	make_kernel "$TMP/fixture/linux-0.1.3" 3
-	pack_kernel linux-0.1 "$TMP/fixture/linux-0.1.tar.xz"
-	pack_kernel linux-0.1.3 "$TMP/fixture/linux-0.1.3.tar.xz"
-	make_git
+	tar -C "$TMP/fixture" -cJf "$TMP/fixture/linux-0.1.tar.xz" linux-0.1
+	tar -C "$TMP/fixture" -cJf "$TMP/fixture/linux-0.1.3.tar.xz" linux-0.1.3
+	"${git[@]}" init -q
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m x
+	"${git[@]}" tag v0.1
 	make_deb
 	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$TMP/mirror/linux-0.1.3-perf.tar.xz"
 	cp "$TMP/fixture/linux-source-0.1_1_all.deb" "$pool/"
