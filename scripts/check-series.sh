@@ -110,7 +110,7 @@ defect()
 
 check_entries()
 {
-	local entry
+	local entry what
 
 	mapfile -t ENTRIES < <(series__entries "$SERIES_FILE")
 	mapfile -t OWN < <(series__print_own "$TAG")
@@ -126,11 +126,9 @@ check_entries()
 	while read -r entry; do
 		defect "$entry" "neither in the series nor said to be not needed"
 	done < <(series__print_missing "$TAG")
-}
-
-is_own()
-{
-	[[ " ${OWN[*]} " = *" $1 "* ]]
+	while IFS=$'\t' read -r entry what; do
+		defect "$entry" "$what"
+	done < <(print_misplaced)
 }
 
 # Print WHERE and WHAT of each defect, with a tab between.
@@ -155,15 +153,6 @@ print_misplaced()
 	(cd -- "$SERIES_DIR" && find . -name '*.patch' -printf '%P\n') | sort | awk -F / '
 		$NF in part && part[$NF] != $1 { print $0 "\tpart " part[$NF] " has a patch with the same name" }
 		{ part[$NF] = $1 }'
-}
-
-check_places()
-{
-	local where what
-
-	while IFS=$'\t' read -r where what; do
-		defect "$where" "$what"
-	done < <(print_misplaced)
 }
 
 # The tree starts without patches. An earlier run may have left other ones.
@@ -198,15 +187,6 @@ print_header_defects()
 		}' "$1"
 }
 
-check_header()
-{
-	local what
-
-	while read -r what; do
-		defect "$PATCH" "$what"
-	done < <(print_header_defects "$SERIES_DIR/$PATCH")
-}
-
 # One call for all patches takes a third of the time. checkpatch takes a file that git
 # tracks for source, so it gets copies. It cannot look for commits, as there is no history
 # of the kernel here.
@@ -223,13 +203,7 @@ run_checkpatch()
 		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID ./*.patch </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1
 }
 
-# Print NAME, TYPE and the first finding of that type in the patch, with tabs between.
-print_findings()
-{
-	sed -n 's/^\(\.\/\)\{0,1\}\([^:]*\):[0-9]*: [A-Z]*:\([A-Z0-9_]*\): \(.*\)/\2\t\3\t\4/p' "$OUT_DIR/checkpatch.log" |
-		sort -t $'\t' -s -u -k 1,2
-}
-
+# Only the first finding of each type in a patch is printed.
 check_checkpatch()
 {
 	local name type text status=0 found=0
@@ -240,7 +214,8 @@ check_checkpatch()
 		((++found))
 		grep -q -s -E -e "^${name}[[:space:]]+${type}[[:space:]]" "$EXPLAINED" ||
 			defect "$(printf '%s\n' "${ENTRIES[@]}" | grep -m 1 -e "/$name\$")" "checkpatch: $type: $text"
-	done < <(print_findings)
+	done < <(sed -n 's/^\(\.\/\)\{0,1\}\([^:]*\):[0-9]*: [A-Z]*:\([A-Z0-9_]*\): \(.*\)/\2\t\3\t\4/p' "$OUT_DIR/checkpatch.log" |
+		sort -t $'\t' -s -u -k 1,2)
 	# Status 1 comes with findings.
 	((status == 0 || (status == 1 && found))) ||
 		defect series "checkpatch.pl failed: $(tail -n 1 "$OUT_DIR/checkpatch.log")"
@@ -259,7 +234,7 @@ check_applies()
 		return 1
 	fi
 	# A patch of another tag has the line numbers of that tag.
-	! is_own "$PATCH" || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
+	[[ " ${OWN[*]} " != *" $PATCH "* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
@@ -328,12 +303,14 @@ check_builds()
 # Patches after one that doesn't apply are not tried: they depend on it.
 check_patches()
 {
-	local PATCH applies=yes builds_begin=yes
+	local PATCH what applies=yes builds_begin=yes
 
 	[[ $OPT_FAST = no && -z $OPT_FROM ]] || builds_begin=no
 	for PATCH in "${ENTRIES[@]}"; do
 		[[ -f $SERIES_DIR/$PATCH ]] || { defect "$PATCH" "listed, but not there"; continue; }
-		check_header
+		while read -r what; do
+			defect "$PATCH" "$what"
+		done < <(print_header_defects "$SERIES_DIR/$PATCH")
 		[[ $applies = yes ]] || continue
 		check_applies || { applies=no; continue; }
 		check_modes
@@ -376,31 +353,25 @@ check_part()
 	[[ $PATCH != "$CORE" ]] || check_upstream_test
 }
 
-# check_letter PART IS-BUILT
-check_letter()
-{
-	local part below
-
-	mapfile -t below < <(series__on_top_of "$LETTERS_DIR/$1")
-	for part in "${below[@]}"; do
-		[[ " ${PARTS[*]} " = *" $part "* ]] || defect "$LETTERS_DIR/$1" "'Applies on top of: $part': no part of the series"
-	done
-	check_part "$1" "$2" "${below[@]}"
-}
-
 # Other patches than in check_patches are applied, to another tree.
 check_parts()
 {
-	local TREE_DIR=$OUT_DIR/part PARTS part letter is_built=no
+	local TREE_DIR=$OUT_DIR/part parts part below needed letter is_built=no
 
 	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || is_built=yes
-	mapfile -t PARTS < <(series__parts "$SERIES_FILE")
-	for part in "${PARTS[@]}"; do
+	mapfile -t parts < <(series__parts "$SERIES_FILE")
+	for part in "${parts[@]}"; do
 		[[ $OPT_FROM != "$part"/* ]] || is_built=yes
-		[[ ! -f $LETTERS_DIR/$part ]] || check_letter "$part" "$is_built"
+		letter=$LETTERS_DIR/$part
+		[[ -f $letter ]] || continue
+		mapfile -t below < <(series__on_top_of "$letter")
+		for needed in "${below[@]}"; do
+			[[ " ${parts[*]} " = *" $needed "* ]] || defect "$letter" "'Applies on top of: $needed': no part of the series"
+		done
+		check_part "$part" "$is_built" "${below[@]}"
 	done
 	for letter in "$LETTERS_DIR"/*; do
-		[[ ! -f $letter || " cover-letter ${PARTS[*]} " = *" ${letter##*/} "* ]] ||
+		[[ ! -f $letter || " cover-letter ${parts[*]} " = *" ${letter##*/} "* ]] ||
 			defect "$letter" "no part of the series has that name"
 	done
 }
@@ -419,7 +390,6 @@ take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
 [[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" "${BUILDS_PACKAGES[@]}"
 check_entries
-check_places
 prepare_tree
 check_checkpatch
 check_patches

@@ -186,15 +186,6 @@ check_writable()
 	rmdir -- "$probe"
 }
 
-check_target()
-{
-	local dir
-
-	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
-		check_writable "$DESTDIR$dir"
-	done
-}
-
 check_strangers()
 {
 	local path
@@ -207,18 +198,13 @@ check_strangers()
 	done
 }
 
-print_changed()
-{
-	printf '  changed: %s\n' "${@/#/$DESTDIR/}" >&2
-}
-
 check_changes()
 {
 	local changed=()
 
 	mapfile -t changed < <(manifest__changed)
 	((${#changed[@]})) || return 0
-	print_changed "${changed[@]}"
+	printf '  changed: %s\n' "${changed[@]/#/$DESTDIR/}" >&2
 	die "${#changed[@]} installed files were changed since" "keep a copy if you need it, then use --force"
 }
 
@@ -295,17 +281,15 @@ copy_stage()
 
 install_stage()
 {
+	local target=''
+
+	[[ $PREFIX = /usr/local ]] || target=" --prefix ${PREFIX:-/}"
+	[[ -z $DESTDIR ]] || target+=" --destdir $DESTDIR"
 	mkdir -p -- "$DESTDIR/" || die "cannot create $DESTDIR" "use another --destdir"
 	[[ ! -f $MANIFEST ]] || manifest__remove
 	copy_stage || die "cannot write to $DESTDIR$PREFIX" \
 		"free some space, then run it again with --force; or remove what is there with --uninstall --force"
-	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$(print_target) --uninstall removes them"
-}
-
-print_target()
-{
-	[[ $PREFIX = /usr/local ]] || printf ' --prefix %s' "${PREFIX:-/}"
-	[[ -z $DESTDIR ]] || printf ' --destdir %s' "$DESTDIR"
+	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$target --uninstall removes them"
 }
 
 print_result()
@@ -326,22 +310,13 @@ uninstall()
 	[[ $OPT_FORCE = yes ]] || mapfile -t changed < <(manifest__changed)
 	manifest__remove "${changed[@]}"
 	if ((${#changed[@]})); then
-		print_changed "${changed[@]}"
+		printf '  changed: %s\n' "${changed[@]/#/$DESTDIR/}" >&2
 		warn "${#changed[@]} files were changed since they were installed, and are kept; --force removes them"
 		end_failed
 	fi
 	[[ ! -d $DESTDIR$HOME_DIR ]] || mapfile -t left < <(find "$DESTDIR$HOME_DIR" -not -type d)
 	((${#left[@]} == 0)) || warn "these files were not installed and are kept: ${left[*]}"
 	msg "removed from $DESTDIR${PREFIX:-/}"
-}
-
-make_deb()
-{
-	local version
-
-	version=$("$STAGE_DIR$HOME_DIR/bin/perf" version)
-	deb__build "$STAGE_DIR" "$OUT_DIR" "${version##* }"
-	printf '%s\n' "$version"
 }
 
 OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no OPT_DEB=no
@@ -361,7 +336,9 @@ resolve_build
 arch__load ''
 check_owner
 if [[ $OPT_DEB = no ]]; then
-	check_target
+	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
+		check_writable "$DESTDIR$dir"
+	done
 	[[ $OPT_FORCE = yes ]] || { check_strangers; check_changes; }
 else
 	MAN_PACKAGES+=(dpkg-dev)
@@ -371,7 +348,9 @@ log_to "$OUT_DIR/install.log"
 packages__require "$OPT_INSTALL" "${MAN_PACKAGES[@]}"
 stage
 if [[ $OPT_DEB = yes ]]; then
-	make_deb
+	version=$("$STAGE_DIR$HOME_DIR/bin/perf" version)
+	deb__build "$STAGE_DIR" "$OUT_DIR" "${version##* }"
+	printf '%s\n' "$version"
 else
 	install_stage
 	print_result

@@ -160,11 +160,6 @@ open_output()
 	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
 }
 
-check_series()
-{
-	"$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"
-}
-
 # --- patches to commits to mails ----------------------------------------------
 
 # git ignores the user's hooks, signatures and formats.
@@ -266,7 +261,7 @@ choose_patches
 check_cover_letter
 open_output
 packages__require "$OPT_INSTALL" "${MAIL_PACKAGES[@]}"
-if ! run_logged "check the series" check_series; then
+if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"; then
 	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"
 	end_failed

@@ -241,16 +241,6 @@ all_programs()
 	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x ! -path tests/meta/harness.sh | sort)
 }
 
-# Names of the tests of a program
-list_program()
-{
-	if [[ $1 != perf-test ]]; then
-		PBM_FILTER=$OPT_FILTER PBM_LIST=1 "$SELFTESTS_DIR/$1"
-	elif [[ $PERF_TEST =~ $OPT_FILTER ]]; then
-		printf '%s\n' "$PERF_TEST"
-	fi
-}
-
 # Sets OPT_FILTER to the tests that do not apply to the tag.
 select_lacking()
 {
@@ -261,30 +251,27 @@ select_lacking()
 	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
-# The list must not name tests that do not exist.
-check_lacks()
-{
-	local test
-
-	while IFS=$'\t' read -r test _; do
-		grep -q -x -E -e "$test" <<<"$SELECTED" ||
-			die "$LACKS_FILE: '$test' for $TAG, but no test has such a name" "see --list for the names"
-	done < <(pin__print_lacks "$TAG")
-}
-
-# Sets PROGRAMS, and SELECTED to the names of their tests, one per line.
+# Sets PROGRAMS, and SELECTED to the names of their tests, one per line. The list of tests
+# that do not apply must not name tests that do not exist.
 check_selection()
 {
-	local program names
+	local program names test
 
 	PROGRAMS=() SELECTED=''
 	for program in $(all_programs); do
-		names=$(list_program "$program")
+		if [[ $program != perf-test ]]; then
+			names=$(PBM_FILTER=$OPT_FILTER PBM_LIST=1 "$SELFTESTS_DIR/$program")
+		else
+			names=$(grep -E -e "$OPT_FILTER" <<<"$PERF_TEST" || :)
+		fi
 		[[ -n $names ]] || continue
 		PROGRAMS+=("$program")
 		SELECTED+=${SELECTED:+$'\n'}$names
 	done
-	[[ -n $OPT_FILTER ]] || check_lacks
+	[[ -n $OPT_FILTER ]] || while IFS=$'\t' read -r test _; do
+		grep -q -x -E -e "$test" <<<"$SELECTED" ||
+			die "$LACKS_FILE: '$test' for $TAG, but no test has such a name" "see --list for the names"
+	done < <(pin__print_lacks "$TAG")
 	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test has such a name" "see --list for the names"
 	[[ $OPT_LIST = no ]] || { printf '%s\n' "$SELECTED"; exit 0; }
 }
@@ -469,16 +456,6 @@ run_kselftest()
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
-# With --lacking, a test that fails has passed. A program that ends too early has failed.
-expect_failures()
-{
-	if [[ $OPT_LACKING = yes ]]; then
-		report__expect_failures "$OPT_FILTER" "passes although it is in selftests/lacks for $TAG"
-	else
-		cat
-	fi
-}
-
 # A test that needs --all does not count as skipped, nor does a test that scripts/pins lists.
 leave_out()
 {
@@ -488,14 +465,17 @@ leave_out()
 		{ print }'
 }
 
-# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before
+# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before.
+# With --lacking, a test that fails has passed. A program that ends too early has failed.
 report_program()
 {
-	local log=$1 name=${1##*/} known
+	local log=$1 name=${1##*/} known expect=(cat)
 
+	[[ $OPT_LACKING = no ]] ||
+		expect=(report__expect_failures "$OPT_FILTER" "passes although it is in selftests/lacks for $TAG")
 	known=$(wc -l <"$RUN_DIR/reported")
 	awk "${@:2}" -v program="${name%.log}" -f "$SELFTESTS_DIR/lib/ktap.awk" "$RUN_DIR/output" |
-		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | leave_out | expect_failures | report__add "$RESULTS" "$log"
+		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | leave_out | "${expect[@]}" | report__add "$RESULTS" "$log"
 }
 
 report_unfinished_program()

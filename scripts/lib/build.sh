@@ -65,17 +65,14 @@ build__compilers()
 	clang --version | sed -n 1p
 }
 
-build__tools()
-{
-	build__compilers
-	dpkg-query -W -f '${Package} ${Version}\n' -- "${PERF_PACKAGES[@]}" 2>/dev/null || :
-}
-
 build__stamp()
 {
+	local packages
+
+	packages=$(dpkg-query -W -f '${Package} ${Version}\n' -- "${PERF_PACKAGES[@]}" 2>/dev/null) || :
 	tree__stamp
 	printf 'arg %s\n' "${BUILD_ARGS[@]}"
-	printf 'tools %s\n' "$(build__tools | sha256sum)"
+	printf 'tools %s\n' "$({ build__compilers; echo "$packages"; } | sha256sum)"
 }
 
 # shellcheck disable=SC2153 # PERF is set by the script, perf is another one
@@ -131,18 +128,15 @@ build__die()
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
 
-# Each line is a feature: its macro in "perf version --build-options", its name, and the
-# packages to install if it is off.
-build__mandatory_features()
-{
-	cat <<-'END'
-	HAVE_LIBELF_SUPPORT libelf libelf-dev
-	HAVE_ZLIB_SUPPORT zlib zlib1g-dev
-	HAVE_LIBBPF_SUPPORT libbpf libelf-dev zlib1g-dev linux-libc-dev
-	HAVE_BPF_SKEL bpf_skeletons clang llvm
-	HAVE_LIBTRACEEVENT libtraceevent libtraceevent-dev pkg-config
-	END
-}
+# Each is a feature: its macro in "perf version --build-options", its name, and the packages
+# to install if it is off.
+MANDATORY_FEATURES=(
+	"HAVE_LIBELF_SUPPORT libelf libelf-dev"
+	"HAVE_ZLIB_SUPPORT zlib zlib1g-dev"
+	"HAVE_LIBBPF_SUPPORT libbpf libelf-dev zlib1g-dev linux-libc-dev"
+	"HAVE_BPF_SKEL bpf_skeletons clang llvm"
+	"HAVE_LIBTRACEEVENT libtraceevent libtraceevent-dev pkg-config"
+)
 
 build__check_features()
 {
@@ -154,7 +148,7 @@ build__check_features()
 		grep -q "\[ *on *\] *# *$macro\b" <<< "$options" && continue
 		missing+=("$name")
 		install+=("$packages")
-	done < <(build__mandatory_features)
+	done < <(printf '%s\n' "${MANDATORY_FEATURES[@]}")
 	((${#missing[@]})) || return 0
 	grep -h -E 'Warning: Disabled|disables|is disabled' "$LOG_FILE" | sort -u | sed 's/^/  /' >&2 || :
 	die "this perf was built without: ${missing[*]}" \
@@ -164,13 +158,8 @@ build__check_features()
 # PERF is a copy, and so always whole.
 build__publish()
 {
-	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF"
-}
-
-build__write_stamp()
-{
-	build__stamp > "$STATE_DIR/built.part" &&
-		mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
+	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF" &&
+		build__stamp > "$STATE_DIR/built.part" && mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
 # A fuzzer that fuzz.sh has linked under perf's name must not become the perf.
@@ -183,8 +172,7 @@ build__perf()
 	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__all || build__die
 	rm -f -- "$STATE_DIR/building"
 	build__check_features "$BUILD_DIR/perf"
-	{ build__publish && build__write_stamp; } ||
-		die "cannot write $PERF" "free some space or use another --out"
+	build__publish || die "cannot write $PERF" "free some space or use another --out"
 }
 
 build__make_bpf_stamp()
@@ -200,12 +188,6 @@ build__bpf_stamp()
 		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
-build__make_parts()
-{
-	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
-	build__make
-}
-
 # Debian's asciidoc starts the python3 that comes first in PATH.  ASCIIDOC_NO_ROFF is for
 # docbook-xsl from 1.73 up, which would show ".ft C" as text.
 build__make_man_pages()
@@ -219,9 +201,10 @@ build__make_man_pages()
 build__install()
 {
 	build__load_args
+	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
 	on_exit build__excuse_signal
 	build__start
-	run_logged "make install of perf" build__make_parts "$@" || build__die
+	run_logged "make install of perf" build__make || build__die
 	rm -f -- "$STATE_DIR/building"
 	run_logged "make its man pages" build__make_man_pages "$@" ||
 		die_logged "the man pages cannot be made" "correct what the log shows and run it again"

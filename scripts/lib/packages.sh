@@ -56,13 +56,6 @@ packages__apt()
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
-# The list is for people who want to remove the packages again.
-packages__note()
-{
-	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||
-		warn "cannot note in $CACHE_DIR which packages were installed"
-}
-
 # A fresh machine may have no lists.
 packages__update_lists()
 {
@@ -77,6 +70,7 @@ packages__numbered()
 	apt-cache search --names-only "^$1-[0-9]+\$" | awk '{ print $1 }' | sort -V
 }
 
+# The list in the cache is for people who want to remove the packages again.
 packages__install()
 {
 	run_logged "update the package lists" packages__apt update ||
@@ -84,12 +78,13 @@ packages__install()
 	run_logged "install ${#} packages" packages__apt install --no-install-recommends -- "$@" ||
 		die_logged "apt-get could not install: $*" \
 			"see to the network and apt's sources, then: apt-get update && apt-get install $*"
-	packages__note "$@"
+	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||
+		warn "cannot note in $CACHE_DIR which packages were installed"
 }
 
 packages__require()
 {
-	local install=$1 missing=()
+	local install=$1 missing=() problem="packages are missing"
 
 	shift
 	if ! command -v dpkg-query > /dev/null; then
@@ -99,11 +94,9 @@ packages__require()
 	mapfile -t missing < <(packages__missing "$@")
 	((${#missing[@]})) || return 0
 	msg "missing packages: ${missing[*]}"
-	[[ $install = yes ]] ||
-		die "${#missing[@]} packages are missing: ${missing[*]}" \
-			"as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
-	((EUID == 0)) ||
-		die "${#missing[@]} packages are missing and only root can install them" \
+	((EUID == 0)) || problem+=", and only root can install them"
+	[[ $install = yes && $EUID = 0 ]] ||
+		die "${#missing[@]} $problem: ${missing[*]}" \
 			"as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
 	packages__install "${missing[@]}"
 }
