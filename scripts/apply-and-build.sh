@@ -111,15 +111,6 @@ check_options()
 	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
 }
 
-load_series()
-{
-	if [[ $OPT_PATCHES = no ]]; then
-		series__load_empty
-	else
-		series__load "$TAG"
-	fi
-}
-
 resolve_paths()
 {
 	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
@@ -200,18 +191,6 @@ stop_after()
 	exit 0
 }
 
-prepare_perf()
-{
-	build__is_current || build__perf
-	[[ $OPT_PATCHES = no ]] || arch__is_foreign || build__bpf_stamp
-}
-
-print_result()
-{
-	printf '%s\n' "$PERF"
-	"${CROSS_RUN[@]}" "$PERF" version
-}
-
 OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
 OPT_PATCHES=yes OPT_SANITIZE=no OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
@@ -220,7 +199,8 @@ parse_options "$@"
 check_options
 pin__load "$TAG"
 resolve_paths
-load_series
+series__load_empty
+[[ $OPT_PATCHES = no ]] || series__load "$TAG"
 open_output
 clean_output
 log_to "$OUT_DIR/apply-and-build.log"
@@ -235,5 +215,7 @@ prepare_base
 stop_after source
 prepare_tree
 stop_after apply
-prepare_perf
-print_result
+build__is_current || build__perf
+[[ $OPT_PATCHES = no ]] || arch__is_foreign || build__bpf_stamp
+printf '%s\n' "$PERF"
+"${CROSS_RUN[@]}" "$PERF" version

@@ -481,23 +481,16 @@ class Export:
         self.say()
 
 
-def check_tag(tag):
-    known = known_tags()
-    if tag not in known:
-        raise Stop(f"unknown tag '{tag}'", f"use one of: {' '.join(known)}")
-
-
-def has_series(tag):
-    return os.path.exists(f"{PATCHES}/{tag}/series")
-
-
 def begin(carry, options, tag):
+    known = known_tags()
+    having_series = [name for name in known if os.path.exists(f"{PATCHES}/{name}/series")]
     targets = [value for name, value in options if name == "--to"]
     for any_tag in [tag, *targets]:
-        check_tag(any_tag)
-    if not has_series(tag):
+        if any_tag not in known:
+            raise Stop(f"unknown tag '{any_tag}'", f"use one of: {' '.join(known)}")
+    if tag not in having_series:
         raise Stop(f"{tag} has no series", "name a tag that has one")
-    targets = targets or [name for name in known_tags() if has_series(name)]
+    targets = targets or having_series
     carry.start(tag, dict(options).get("--since", "HEAD"), [name for name in targets if name != tag])
 
 

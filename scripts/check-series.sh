@@ -252,19 +252,14 @@ check_modes()
 		NR == first && /^\+#!/ { print file }' "$SERIES_DIR/$PATCH")
 }
 
-build_one()
+# check_build NAME ARGUMENT...
+check_build()
 {
 	BUILD_DIR=$OUT_DIR/build-$1
 	build__load_args
 	BUILD_ARGS+=("${@:2}")
-	mkdir -p -- "$BUILD_DIR" &&
-		build__make
-}
-
-# check_build NAME ARGUMENT...
-check_build()
-{
-	run_logged "$PATCH: build $1" build_one "$@" && return
+	mkdir -p -- "$BUILD_DIR"
+	run_logged "$PATCH: build $1" build__make && return
 	defect "$PATCH" "does not build ($1), see $LOG_FILE"
 	return 1
 }

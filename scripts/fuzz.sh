@@ -85,12 +85,6 @@ resolve_paths()
 	LOG=$FUZZ_DIR/log
 }
 
-apply_and_build()
-{
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
-		die "there is no perf to fuzz" "see above; then run this again"
-}
-
 open_output()
 {
 	mkdir -p -- "$FUZZ_DIR/corpus" "$FUZZ_DIR/findings" "$FUZZ_DIR/templates" ||
@@ -209,7 +203,8 @@ parse_options "$@"
 check_options
 arch__load ''
 resolve_paths
-apply_and_build
+"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
+	die "there is no perf to fuzz" "see above; then run this again"
 open_output
 prepare_fuzz
 write_templates

@@ -216,33 +216,19 @@ apply_and_build()
 		die "there is no perf to install" "see above; then run this again"
 }
 
-stage_perf()
-{
-	take_lock "$STATE_DIR/lock" "$OUT_DIR"
-	rm -rf -- "$STAGE_DIR"
-	on_exit rm -rf -- "$STAGE_DIR"
-	build__install "$HOME_DIR" "$STAGE_DIR"
-}
-
 stage_command()
 {
-	local file=$STAGE_DIR$COMMAND
-
-	install -d -m 755 -- "${file%/*}" &&
-		printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" >"$file" &&
-		chmod 755 -- "$file"
+	printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" |
+		install -D -m 755 -- /dev/stdin "$STAGE_DIR$COMMAND"
 }
 
 # perf's own, for the command's name, and in the directory where bash-completion finds
 # it by that name
 stage_completion()
 {
-	local file=$STAGE_DIR$COMPLETION
-
-	install -d -m 755 -- "${file%/*}" &&
-		sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
-			"$STAGE_DIR$HOME_DIR/etc/bash_completion.d/perf" >"$file" &&
-		chmod 644 -- "$file"
+	sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
+		"$STAGE_DIR$HOME_DIR/etc/bash_completion.d/perf" |
+		install -D -m 644 -- /dev/stdin "$STAGE_DIR$COMPLETION"
 }
 
 # bpf-owners is a script beside its man page. bpf-stamp is built.
@@ -264,7 +250,10 @@ stage_tools()
 stage()
 {
 	umask 022
-	stage_perf
+	take_lock "$STATE_DIR/lock" "$OUT_DIR"
+	rm -rf -- "$STAGE_DIR"
+	on_exit rm -rf -- "$STAGE_DIR"
+	build__install "$HOME_DIR" "$STAGE_DIR"
 	{ stage_command && stage_completion && stage_tools; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
 }
 

@@ -108,11 +108,9 @@ Build and output:
   --quiet           only failed tests and the last line
   --verbose         the whole output of every test
   --expected-skips FILE
-                    a skipped test has failed unless FILE lists it with its reason.
-                    Each line of FILE has two extended regular expressions with a
-                    tab between them: the first must match the whole name of the
-                    test, the second the whole reason. Empty lines and lines that
-                    begin with '#' are comments
+                    a skipped test has failed unless FILE lists it with its reason:
+                    two extended regular expressions with a tab between them, which
+                    match the whole name and the whole reason, or '#' and a comment
   -h, --help        this text
 
 Environment (selftests/README and Documentation/testing.rst say more):
@@ -322,13 +320,6 @@ apply_and_build()
 		die "perf was not built" "see above; then run this again"
 }
 
-# With --perf, the tests need only the tree and its libbpf, even an old one.
-prepare_perf()
-{
-	[[ -z $OPT_PERF || ! -f $BUILD_DIR/libbpf/libbpf.a ]] || return 0
-	apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
-}
-
 prepare_unpatched_perfs()
 {
 	local perfs variable dir tag
@@ -352,21 +343,6 @@ prepare_sanitized_perf()
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}" "$TAG"
 	# The time limits of files get longer. The recordings of the tests stay as large.
 	SCALE=$((SCALE * 4))
-}
-
-# The host's perf reads the recordings of a guest of another architecture.
-prepare_host_perf()
-{
-	HOST_PERF=
-	arch__is_foreign || return 0
-	apply_and_build "$TAG"
-	HOST_PERF=$REPO_DIR/out/$TAG/perf
-}
-
-open_output()
-{
-	mkdir -p -- "$LOGS_DIR" || die "cannot create $LOGS_DIR" "use another --out"
-	[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 }
 
 # Children may still run after their signal. They hold the lock.
@@ -514,12 +490,6 @@ run_perf_test()
 
 # --- here or in a guest -------------------------------------------------------
 
-runs_beside()
-{
-	[[ $1 != perf-test && -z $OPT_GUEST ]] && ((JOBS > 1)) &&
-		grep -q '^BESIDE=yes$' "$SELFTESTS_DIR/$1"
-}
-
 run_programs()
 {
 	local program
@@ -565,7 +535,8 @@ run_here()
 	rm -f -- "$LOGS_DIR"/*.log
 	tee "$TIMES" </dev/null >"$RESULTS"
 	for program in "${PROGRAMS[@]}"; do
-		if runs_beside "$program"; then
+		if [[ $program != perf-test && -z $OPT_GUEST && $JOBS != 1 ]] &&
+			grep -q '^BESIDE=yes$' "$SELFTESTS_DIR/$program"; then
 			beside+=("$program")
 		else
 			others+=("$program")
@@ -592,12 +563,6 @@ run_in_vm()
 	guests__check "$RESULTS" "$SELECTED" "$HOST_PERF"
 }
 
-# The ten slowest tests, with seconds
-print_slowest()
-{
-	sort -r -n "$TIMES" | awk -F '\t' 'NR <= 10 { printf "slowest %6.1f s  %s\n", $1 / 1000, $2 }'
-}
-
 # print_names KIND TEXT: the number and the names of the results of this kind
 print_names()
 {
@@ -609,7 +574,7 @@ print_names()
 print_totals()
 {
 	if [[ ${PBM_QUIET:-0} != 1 ]]; then
-		print_slowest
+		sort -r -n "$TIMES" | awk -F '\t' 'NR <= 10 { printf "slowest %6.1f s  %s\n", $1 / 1000, $2 }'
 		print_names all "not run without --all"
 		print_names lacks "not for $TAG"
 	fi
@@ -628,17 +593,23 @@ prepare()
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
 	cross__prepare
 	check_bpftool
-	prepare_perf
+	# With --perf, the tests need only the tree and its libbpf, even an old one.
+	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
 	prepare_unpatched_perfs
 	prepare_sanitized_perf
-	prepare_host_perf
-	arch__is_foreign || backports__unpack "${BACKPORTS[@]}"
+	if arch__is_foreign; then
+		# The host's perf reads the recordings of a guest of another architecture.
+		apply_and_build "$TAG"
+		HOST_PERF=$REPO_DIR/out/$TAG/perf
+	else
+		backports__unpack "${BACKPORTS[@]}"
+	fi
 	build_selftests
 }
 
 OPT_ALL=no OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
 OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
-BACKPORTS_DIR=''
+BACKPORTS_DIR='' HOST_PERF=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 LANE_PID=
@@ -659,7 +630,8 @@ check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX-unpatched"
 resolve_paths
 [[ -n $OPT_GUEST ]] || check_selection
 check_root
-open_output
+mkdir -p -- "$LOGS_DIR" || die "cannot create $LOGS_DIR" "use another --out"
+[[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 log_to "$RESULTS_DIR.log"
 case $OPT_VM:$OPT_GUEST in
 no:)	print_plan

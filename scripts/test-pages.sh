@@ -53,29 +53,6 @@ Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
 }
 
-check_machine()
-{
-	check_root
-	/usr/bin/python3 -c 'import cram, docutils' 2> /dev/null ||
-		die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
-}
-
-# The programs of the tests are built last.
-check_built()
-{
-	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
-		die "no perf and no tests of v6.16 were built" "run scripts/run-selftests.sh v6.16 first"
-}
-
-check_pages()
-{
-	local page
-
-	for page; do
-		[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
-	done
-}
-
 # The machine's lock is held until the last command of a page has ended.
 run_pages()
 {
@@ -99,12 +76,18 @@ case ${1:-} in
 -*)
 	die_usage "$1: no such option" ;;
 esac
+# The programs of the tests are built last.
 if (($# == 0)); then
-	check_built
+	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
+		die "no perf and no tests of v6.16 were built" "run scripts/run-selftests.sh v6.16 first"
 	set -- "$REPO_DIR/README" "$REPO_DIR"/Documentation/*.rst
 fi
-check_pages "$@"
-check_machine
+for page; do
+	[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
+done
+check_root
+/usr/bin/python3 -c 'import cram, docutils' 2> /dev/null ||
+	die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
 mapfile -t PAGES < <(realpath --relative-to="$REPO_DIR" -- "$@")
 cd -- "$REPO_DIR"
 take_machine_lock

@@ -16,39 +16,25 @@
 # can leave half-written files.  The next run then starts from an empty build directory.
 # "built" is written last and names everything that the perf depends on.
 
-# perf links with the library of Debian's python3, which may not be the first in PATH.
-build__python()
-{
-	if [[ -x /usr/bin/python3 && -x /usr/bin/python3-config ]]; then
-		printf '%s\n' PYTHON=/usr/bin/python3 PYTHON_CONFIG=/usr/bin/python3-config
-	fi
-}
-
+# perf links with the library of Debian's python3, which may not be the first in PATH. Only
+# v7.3 has code in Rust, and builds without. A cross build includes a header that new kernels
+# generate, and that an old linux-libc-dev lacks. Python, Perl and Java of this machine are for
+# its own architecture, and have no sanitizers.
 build__load_args()
-{
-	mapfile -t BUILD_ARGS < <(build__python)
-	# Only v7.3 has code in Rust, and builds without.
-	BUILD_ARGS+=(BUILD_BPF_SKEL=1 NO_RUST=1)
-	! arch__is_foreign || build__add_cross_args
-	[[ $OPT_SANITIZE = no ]] || build__add_sanitize_args
-}
-
-# perf includes a header that new kernels generate, and that an old linux-libc-dev lacks.
-# Python, Perl and Java of this machine are for its own architecture.
-build__add_cross_args()
-{
-	BUILD_ARGS+=("${CROSS_ARGS[@]}" CC="$CROSS_CC -isystem $BUILD_DIR/uapi"
-		NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
-}
-
-# Without interpreters, which would need sanitizers, too.
-build__add_sanitize_args()
 {
 	local sanitizers=fuzzer-no-link,address,undefined
 
-	[[ $OPT_SANITIZE != thread ]] || sanitizers=thread
-	BUILD_ARGS+=(CC=clang HOSTCC=clang NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1
-		EXTRA_CFLAGS="-g -fno-omit-frame-pointer -fsanitize=$sanitizers")
+	BUILD_ARGS=(BUILD_BPF_SKEL=1 NO_RUST=1)
+	[[ ! -x /usr/bin/python3 || ! -x /usr/bin/python3-config ]] ||
+		BUILD_ARGS=(PYTHON=/usr/bin/python3 PYTHON_CONFIG=/usr/bin/python3-config "${BUILD_ARGS[@]}")
+	if arch__is_foreign; then
+		BUILD_ARGS+=("${CROSS_ARGS[@]}" CC="$CROSS_CC -isystem $BUILD_DIR/uapi"
+			NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1)
+	elif [[ $OPT_SANITIZE != no ]]; then
+		[[ $OPT_SANITIZE != thread ]] || sanitizers=thread
+		BUILD_ARGS+=(CC=clang HOSTCC=clang NO_LIBPYTHON=1 NO_LIBPERL=1 NO_JVMTI=1
+			EXTRA_CFLAGS="-g -fno-omit-frame-pointer -fsanitize=$sanitizers")
+	fi
 }
 
 build__generate_headers()

@@ -247,32 +247,18 @@ log_to()
 	LOG_FILE=$1 LOG_IS_OLD=yes
 }
 
-open_log()
-{
-	[[ $LOG_IS_OLD = yes ]] || return 0
-	: > "$LOG_FILE" || die "cannot write $LOG_FILE" "free some space or use another --out"
-	LOG_IS_OLD=no
-}
-
-close_locks()
-{
-	local fd
-
-	for fd in "${LOCK_FDS[@]}"; do
-		exec {fd}>&-
-	done
-}
-
 # Print now and then how far a step is. The ticker is a child that holds no lock and ends
 # with its parent.
 start_ticker()
 {
-	local label=$1 seconds last=
+	local label=$1 seconds fd last=
 
 	[[ ${PBM_QUIET:-0} = 1 ]] && return
 	(
 		trap - INT TERM HUP EXIT
-		close_locks
+		for fd in "${LOCK_FDS[@]}"; do
+			exec {fd}>&-
+		done
 		for ((seconds = 1; 1; seconds++)); do
 			sleep 1 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null || exit
 			((seconds % ${PBM_TICK:-30} == 0)) || continue
@@ -300,7 +286,10 @@ run_logged()
 	local label=$1 start=$SECONDS status=0
 
 	shift
-	open_log
+	if [[ $LOG_IS_OLD = yes ]]; then
+		: > "$LOG_FILE" || die "cannot write $LOG_FILE" "free some space or use another --out"
+		LOG_IS_OLD=no
+	fi
 	printf '\n=== %s: %s\n' "$label" "${*@Q}" >> "$LOG_FILE" 2>/dev/null || :
 	start_ticker "$label"
 	set -m

@@ -44,13 +44,6 @@ debian__sources()
 		sed -E "s/ $own(-[a-z]+)? / ${1:-$own}\1 /" | sort -u
 }
 
-debian__check_sources()
-{
-	packages__update_lists yes
-	[[ -n $(debian__sources) ]] ||
-		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
-}
-
 # Absolute links would lead out of the directory.
 debian__relative_links()
 {
@@ -100,7 +93,9 @@ debian__unpack_new()
 {
 	local name=$1 packages=$2 part=$DEBIAN_DIR.part
 
-	debian__check_sources
+	packages__update_lists yes
+	[[ -n $(debian__sources) ]] ||
+		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
 	rm -rf -- "$part"
 	on_exit rm -rf -- "$part"
 	# shellcheck disable=SC2034 # read by run_logged

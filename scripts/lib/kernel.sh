@@ -108,10 +108,16 @@ kernel__build()
 	rm -rf -- "$part"
 }
 
-kernel__build_once()
+# shellcheck disable=SC2034 # read by vm.sh
+kernel__prepare()
 {
 	local dir
 
+	if [[ -n $OPT_KERNEL ]]; then
+		KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
+		KERNEL_FROM=$KERNEL_IMAGE
+		return
+	fi
 	packages__require "$OPT_INSTALL" "${KERNEL_PACKAGES[@]}" "${ARCH_CROSS_PACKAGES[@]}"
 	kernel__choose_source
 	dir=$CACHE_DIR/kernels/$TAG-$ARCH-$(kernel__key)
@@ -123,15 +129,4 @@ kernel__build_once()
 	fi
 	KERNEL_IMAGE=$dir/image
 	KERNEL_FROM="$SOURCE_VERSION, $SOURCE_FROM"
-}
-
-# shellcheck disable=SC2034 # read by vm.sh
-kernel__prepare()
-{
-	if [[ -z $OPT_KERNEL ]]; then
-		kernel__build_once
-	else
-		KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
-		KERNEL_FROM=$KERNEL_IMAGE
-	fi
 }

@@ -43,13 +43,6 @@ pin__check_tag()
 		die "unknown tag '$1'" "use one of: $known"
 }
 
-# The lines of a tag, without the first one's "tag TAG"
-pin__lines()
-{
-	awk -v tag="$1" '$1 == "tag" { mine = $2 == tag }
-		mine && NF && $1 !~ /^#/' "$PINS_FILE"
-}
-
 # shellcheck disable=SC2034 # the PIN_* are read by the other libraries
 pin__load()
 {
@@ -65,7 +58,7 @@ pin__load()
 		differs)	PIN_DIFFERS+=("$a $b") ;;
 		*)		die "$PINS_FILE: unknown field '$key'" "compare with its head" ;;
 		esac
-	done < <(pin__lines "$1")
+	done < <(awk -v tag="$1" '$1 == "tag" { mine = $2 == tag } mine && NF && $1 !~ /^#/' "$PINS_FILE")
 	[[ -n $PIN_VERSION && ${#PIN_SOURCES[@]} -gt 0 ]] ||
 		die "$PINS_FILE: no version or no source of $1" "compare with v6.16"
 }

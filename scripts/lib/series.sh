@@ -59,21 +59,12 @@ series__on_top_of()
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
 }
 
-series__tags()
-{
-	local tag
-
-	{ pin__of_state pinned; pin__list; } | awk '!seen[$1]++' | while read -r tag; do
-		[[ ! -f $SERIES_DIR/$tag/series ]] || echo "$tag"
-	done
-}
-
 series__print_own()
 {
 	local tag
 
-	series__tags | sed "/^$1\$/q" | while read -r tag; do
-		series__entries "$SERIES_DIR/$tag/series" | sed "s/^/$tag\t/"
+	{ pin__of_state pinned; pin__list; } | awk '!seen[$1]++' | sed "/^$1\$/q" | while read -r tag; do
+		[[ ! -f $SERIES_DIR/$tag/series ]] || series__entries "$SERIES_DIR/$tag/series" | sed "s/^/$tag\t/"
 	done | awk -v tag="$1" '!seen[$2]++ && $1 == tag { print $2 }'
 }
 

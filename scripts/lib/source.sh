@@ -63,12 +63,9 @@ source__sha256()
 # The pin has the tag's own version, and the versions of substitutes.
 source__check_version()
 {
-	local version=$1 what=$2 entry
+	local version=$1 what=$2
 
-	[[ $version = "$PIN_VERSION" ]] && return
-	for entry in "${PIN_SOURCES[@]}"; do
-		[[ $version = "${entry##* }" ]] && return
-	done
+	[[ " $PIN_VERSION ${PIN_SOURCES[*]##* } " != *" $version "* ]] || return 0
 	die "$what is version $version, not $PIN_VERSION ($TAG)" "name the source of $TAG"
 }
 
@@ -126,19 +123,6 @@ source__use_tarball()
 		die "$file cannot be read as a kernel tarball" "check the file: is it whole?"
 	source__check_version "$SOURCE_VERSION" "$file"
 	warn "$file has sha256 $sum, which is not in $PINS_FILE; its Makefile says $SOURCE_VERSION"
-}
-
-source__use_named()
-{
-	if [[ -n $OPT_GIT ]]; then
-		source__use_git
-	elif [[ -d $OPT_SOURCE ]]; then
-		source__use_tree
-	elif [[ -f $OPT_SOURCE ]]; then
-		source__use_tarball
-	else
-		die "--source $OPT_SOURCE: no such file or directory" "name a kernel tree or a tarball"
-	fi
 }
 
 # --- unpacked, cached, mirrored -----------------------------------------------
@@ -325,8 +309,14 @@ source__find_or_fetch()
 	local base=$1
 
 	FETCH_NOTES=()
-	if [[ -n $OPT_GIT$OPT_SOURCE ]]; then
-		source__use_named
+	if [[ -n $OPT_GIT ]]; then
+		source__use_git
+	elif [[ -d $OPT_SOURCE ]]; then
+		source__use_tree
+	elif [[ -f $OPT_SOURCE ]]; then
+		source__use_tarball
+	elif [[ -n $OPT_SOURCE ]]; then
+		die "--source $OPT_SOURCE: no such file or directory" "name a kernel tree or a tarball"
 	else
 		source__use_base "$base" || source__use_cache || source__use_mirror || source__fetch_into_cache
 	fi
@@ -348,24 +338,16 @@ source__stream()
 	esac
 }
 
-# perf takes its version from git or from this file: the tree's own Makefile cannot
+# perf takes its version from git or from PERF-VERSION-FILE: the tree's own Makefile cannot
 # print it in a tree that is cut down.  checkpatch.pl and other scripts refuse a tree
 # without drivers/ and fs/.
-source__complete_tree()
-{
-	local tree=$1
-
-	printf '#define PERF_VERSION "%s"\n' "$SOURCE_VERSION" > "$tree/PERF-VERSION-FILE" &&
-	mkdir -p "$tree/drivers" "$tree/fs"
-}
-
 source__unpack_part()
 {
 	local part=$1
 
-	mkdir -p -- "$part/tree" &&
+	mkdir -p -- "$part/tree/drivers" "$part/tree/fs" &&
 	source__stream | tar -x -C "$part/tree" --strip-components=1 --no-same-owner "${SOURCE_EXCLUDES[@]}" &&
-	source__complete_tree "$part/tree" &&
+	printf '#define PERF_VERSION "%s"\n' "$SOURCE_VERSION" > "$part/tree/PERF-VERSION-FILE" &&
 	printf '%s\n' "id $SOURCE_ID" "kind $SOURCE_KIND" "version $SOURCE_VERSION" "from $SOURCE_FROM" > "$part/source"
 }
 

@@ -63,9 +63,9 @@ vm__share()
 
 # --- what the guest starts with -----------------------------------------------
 
-vm__fill_initramfs()
+vm__make_initramfs()
 {
-	local dir=$1 applet
+	local dir=$VM_SCRATCH/initramfs applet guest
 
 	mkdir -p -- "$dir/bin" &&
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
@@ -75,13 +75,6 @@ vm__fill_initramfs()
 	for applet in sh cat cp mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
-}
-
-vm__make_initramfs()
-{
-	local dir=$VM_SCRATCH/initramfs guest
-
-	vm__fill_initramfs "$dir" || return
 	for ((guest = 1; guest <= VM_GUESTS; guest++)); do
 		printf '# status %s\nexec %s %q\n' "$VM_DIR/$guest/status" "${*@Q}" "$VM_DIR/$guest" > "$dir/command" &&
 			(cd "$dir" && find . | cpio --quiet -o -H newc) > "$VM_SCRATCH/$guest.cpio" || return
@@ -112,14 +105,10 @@ vm__load_arguments()
 # Unknown parameters of the kernel become the environment of its init.
 vm__accel_arguments()
 {
-	local scale emulated
+	local scale=1 emulated=0
 
-	case $1 in
-	kvm)	VM_ACCEL_ARGS=("${ARCH_KVM[@]}")
-		scale=1 emulated=0 ;;
-	tcg)	VM_ACCEL_ARGS=("${ARCH_TCG[@]}")
-		scale=10 emulated=1 ;;
-	esac
+	VM_ACCEL_ARGS=("${ARCH_KVM[@]}")
+	[[ $1 = kvm ]] || VM_ACCEL_ARGS=("${ARCH_TCG[@]}") scale=10 emulated=1
 	scale=${PBM_TIMEOUT_SCALE:-$scale}
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
@@ -147,25 +136,22 @@ vm__is_running()
 	kill -0 "${STEP_PIDS[$1]}" 2>/dev/null
 }
 
-vm__last_line()
-{
-	tr -d '\r' < "$VM_DIR/$1/console.log" | tail -n 1 | cut -c 1-100
-}
-
 # Status 1 and VM_REASON mean that the guest did not reach user space.
 vm__await_start()
 {
 	local guest=$1 seconds=$2 end=$3
 
 	until [[ -s $VM_DIR/$guest/status ]]; do
-		if ! vm__is_running "$guest"; then
-			VM_REASON="QEMU ended: $(tail -n 1 "$VM_DIR/$guest/qemu.log"; vm__last_line "$guest")"
-			return 1
+		if ! vm__is_running "$guest" && [[ ! -s $VM_DIR/$guest/status ]]; then
+			VM_REASON="QEMU ended: $(tail -n 1 "$VM_DIR/$guest/qemu.log")"
 		elif ((SECONDS >= end)); then
-			VM_REASON="no user space within $seconds s, its console ends with '$(vm__last_line "$guest")'"
-			return 1
+			VM_REASON="no user space within $seconds s"
+		else
+			sleep 0.1
+			continue
 		fi
-		sleep 0.1
+		VM_REASON+=", its console ends with '$(tr -d '\r' < "$VM_DIR/$guest/console.log" | tail -n 1 | cut -c 1-100)'"
+		return 1
 	done
 }
 

@@ -397,17 +397,14 @@ update_is_repaired()
 
 test_edit_after_a_killed_update_is_refused()
 {
-	build 0 v0.1
+	kill_in_update
+	edits_are_refused
+	update_is_repaired
+	rm -r "$OUT" "$TMP/hanging"
+	build 0 --no-patches v0.1
 	kill_in_update
 	edits_are_refused
 	edits_are_refused --source "$TMP/fixture/linux-0.1"
-	update_is_repaired
-}
-
-test_edit_after_a_killed_first_update_is_refused()
-{
-	kill_in_update
-	edits_are_refused
 	update_is_repaired
 }
 

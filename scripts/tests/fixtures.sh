@@ -13,8 +13,8 @@
 #	expect STATUS SCRIPT ARGUMENT... the same with expect_status
 #	waits_for_hanging SCRIPT ARGUMENT...	the script waits until $HANGING, which runs
 #					in the background, has ended, and builds a perf
-#	write_patch PART/NAME FILE LINE TEXT	a patch in v0.1's series that changes the line
-#					into the text
+#	write_patch PART/NAME FILE LINE TEXT	a patch at the end of v0.1's series that changes
+#					the line into the text
 #	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
 #	write_good_series		a series that check-series.sh accepts
 #	repack_kernel DIR ARCHIVE	DIR is the source of a tag, whose ARCHIVE is in the cache
@@ -230,19 +230,12 @@ differences()
 	((status == 1))
 }
 
-# list_patch PATCH: after the others of its part
 list_patch()
 {
-	local part=${1%%/*}
-
 	mkdir -p "${SERIES%/*}"
 	! grep -qxF "$1" "$SERIES" 2>/dev/null || return 0
-	grep -q "^# part $part:" "$SERIES" 2>/dev/null || echo "# part $part: what it is for" >> "$SERIES"
-	awk -v part="$part" -v patch="$1" '
-		{ line[NR] = $0 }
-		$0 ~ "^# part " part ":" || index($0, part "/") == 1 { last = NR }
-		END { for (i = 1; i <= NR; i++) { print line[i]; if (i == last) print patch } }' "$SERIES" > "$SERIES.new"
-	mv "$SERIES.new" "$SERIES"
+	grep -q "^# part ${1%%/*}:" "$SERIES" 2>/dev/null || echo "# part ${1%%/*}: what it is for" >> "$SERIES"
+	echo "$1" >> "$SERIES"
 }
 
 write_patch()
