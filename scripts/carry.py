@@ -490,8 +490,11 @@ def begin(carry, options, tag):
             raise Stop(f"unknown tag '{any_tag}'", f"use one of: {' '.join(known)}")
     if tag not in having_series:
         raise Stop(f"{tag} has no series", "name a tag that has one")
+    since = dict(options).get("--since", "HEAD")
+    if not targets and not subprocess.run(("git", "diff", "--quiet", since, "--", "."), cwd=PATCHES, check=False).returncode:
+        print(f"no patch has changed since {since}: use --since HEAD~1 if the change is committed", flush=True)
     targets = targets or having_series
-    carry.start(tag, dict(options).get("--since", "HEAD"), [name for name in targets if name != tag])
+    carry.start(tag, since, [name for name in targets if name != tag])
 
 
 def go_on(carry):

@@ -41,20 +41,21 @@ PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
 TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
-# The unpatched perf of PEER_TAG writes records. The unpatched perf of OLD_TAG refuses them.
+# The unpatched perf of PEER_TAG writes PERF_RECORD_BPF_METADATA. Perf of OLD_TAG refuses
+# files with it.
 PEER_TAG=$(pin__of_state LTS | tail -n 1)
 OLD_TAG=$(pin__of_state LTS | head -n 1)
 
-# The reason with which a test is left out without --all, see all_only in test-lib.sh
+# The skip reason of tests that only --all runs, see all_only in test-lib.sh
 ALL_ONLY="only with --all"
 
 TEST_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
-	# run: bpftool to compare with, the second reader, counters of system calls and of
-	# instructions, the terminal
+	# run: bpftool (to compare with), python3 (reads perf.data without perf's code), strace and
+	# valgrind (count system calls and instructions), tmux (a terminal)
 	bpftool python3 strace valgrind tmux util-linux
-	# Kbuild.snippet: the tools of its users, Kbuild; prepare adds the oldest and the newest clang
+	# Kbuild.snippet; prepare() adds the oldest and the newest clang
 	git cmake llvm "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 	# other loaders, another compiler
 	iproute2 bpftrace libbpf-dev golang-go golang-github-cilium-ebpf-dev gcc-bpf
@@ -76,8 +77,8 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 Tests:
   --all             run also the tests that only a release needs: minutes of stress,
                     files with random changes, files of older and newer perfs (which
-                    are built if they are missing). The end names the tests that are
-                    left out without it. --filter and --vm include these tests, too
+                    are built if they are missing). Without --all, the output ends with
+                    their names. --filter and --vm include these tests, too
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
   --lacking         run only the tests that do not apply to TAG, see selftests/lacks; a
@@ -189,7 +190,7 @@ check_options()
 
 	pin__check_tag "$TAG"
 	for number in "--jobs $JOBS" "PBM_TEST_TIMEOUT=$TEST_TIMEOUT" "PBM_TIMEOUT_SCALE=$SCALE"; do
-		[[ $number =~ ^[^\ =]+[\ =][1-9][0-9]*$ ]] || die_usage "$number: not a number from 1 up"
+		[[ $number =~ ^[^\ =]+[\ =][1-9][0-9]*$ ]] || die_usage "$number: not a positive number"
 	done
 	[[ $OPT_VERBOSE = no || ${PBM_QUIET:-0} != 1 ]] || die_usage "--quiet and --verbose exclude each other"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
@@ -203,7 +204,7 @@ check_expected_skips()
 	[[ -n $OPT_EXPECTED ]] || return 0
 	[[ -r $OPT_EXPECTED ]] || die "--expected-skips $OPT_EXPECTED: cannot be read" "correct it or leave it out"
 	awk -f "$SCRIPTS_DIR/lib/skips.awk" "$OPT_EXPECTED" >/dev/null ||
-		die "--expected-skips $OPT_EXPECTED: no list of tests and reasons" "see above, and --help"
+		die "--expected-skips $OPT_EXPECTED: not a list of tests and reasons" "see above, and --help"
 	OPT_EXPECTED=$(realpath -- "$OPT_EXPECTED")
 }
 
@@ -268,9 +269,9 @@ check_selection()
 	done
 	[[ -n $OPT_FILTER ]] || while IFS=$'\t' read -r test _; do
 		grep -q -x -E -e "$test" <<<"$SELECTED" ||
-			die "$LACKS_FILE: '$test' for $TAG, but no test has such a name" "see --list for the names"
+			die "$LACKS_FILE: '$test' for $TAG, but no test matches" "see --list for the names"
 	done < <(pin__print_lacks "$TAG")
-	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test has such a name" "see --list for the names"
+	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test matches" "see --list for the names"
 	[[ $OPT_LIST = no ]] || { printf '%s\n' "$SELECTED"; exit 0; }
 }
 
@@ -341,7 +342,7 @@ prepare_sanitized_perf()
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
 	STAMP=${PERF%/*}/bpf-stamp
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}" "$TAG"
-	# The time limits of files get longer. The recordings of the tests stay as large.
+	# This makes only the time limits longer. PBM_TIMEOUT_SCALE also makes recordings smaller.
 	SCALE=$((SCALE * 4))
 }
 
@@ -432,7 +433,7 @@ run_kselftest()
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }
 
-# A test that needs --all does not count as skipped, nor does a test that scripts/pins lists.
+# A test that needs --all does not count as skipped, nor does a test in selftests/lacks.
 leave_out()
 {
 	awk -F '\t' -v OFS='\t' -v reason="$ALL_ONLY" -v results="$RESULTS" '
@@ -469,7 +470,7 @@ run_program()
 	report_program "$log"
 }
 
-# "perf test -v" prints the reasons of skips. A second run to get a log might not fail again.
+# "perf test -v" prints the reasons of skips. Use -v at once: a failure might not repeat.
 # perf finds its shell tests from its source directory. They need a program named perf beside
 # the one that was called.
 run_perf_test()
@@ -593,7 +594,7 @@ prepare()
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
 	cross__prepare
 	check_bpftool
-	# With --perf, the tests need only the tree and its libbpf, even an old one.
+	# With --perf, the tests need only the tree and its libbpf. An old build will do.
 	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
 	prepare_unpatched_perfs
 	prepare_sanitized_perf

@@ -71,6 +71,7 @@ test_shared_patches_stay_shared()
 	commit_series
 	cp -a "$PATCHES" "$TMP/t/before"
 	carry 0 v0.1
+	printed "no patch has changed since HEAD"
 	diff -r "$TMP/t/before" "$PATCHES" || fail "nothing to carry, and patches have changed"
 	change fixes/a.patch a.c 2 'a zwei'
 	carry 0 v0.1

@@ -32,7 +32,7 @@ test_skips_are_compared_with_a_list()
 	for bad in 'a: no tab' 'a\t(' 'a\tb\tc' '\tb'; do
 		printf '%b\n' "$bad" > "$TMP/t/list"
 		refuses run-selftests --expected-skips "$TMP/t/list" v6.16
-		printed "--expected-skips $TMP/t/list: no list of tests and reasons"
+		printed "--expected-skips $TMP/t/list: not a list of tests and reasons"
 	done
 	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
 		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: no such list"
@@ -50,7 +50,7 @@ test_tests_that_a_tag_lacks()
 {
 	list 0 $'v7.3.4,v6.16\tharness: literals and bpftool agree\tit is so'
 	list 2 $'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so'
-	printed "'harness: literals or bpftool agree' for v6.16, but no test has such a name"
+	printed "'harness: literals or bpftool agree' for v6.16, but no test matches"
 	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
 	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
 	list 2 '# none' --lacking --filter=x
