@@ -98,10 +98,11 @@ tree__is_edited()
 # Print how many patches the last run applied that are not applied now.
 tree__count_popped()
 {
-	local wanted
+	local wanted applied
 
 	wanted=$(sed -n 's/^series [0-9a-f]*-//p' "$STATE_DIR/applied")
-	echo $((${wanted:-0} - $(cat "$TREE_DIR/.pc/applied-patches" 2>/dev/null | wc -l || :)))
+	applied=$(grep -s -c . "$TREE_DIR/.pc/applied-patches" || :)
+	echo $((${wanted:-0} - ${applied:-0}))
 }
 
 tree__check_edits()

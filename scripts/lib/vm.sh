@@ -85,7 +85,7 @@ vm__make_initramfs()
 
 vm__load_arguments()
 {
-	local i path readonly
+	local i path mode
 
 	VM_ARGS=(-nodefaults -no-user-config -display none -monitor none -no-reboot
 		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-1}" "${ARCH_MACHINE[@]}"
@@ -96,9 +96,9 @@ vm__load_arguments()
 	# user time, and 0.4 s without.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
-		path=${VM_SHARES[i]#* } readonly=on
-		[[ ${VM_SHARES[i]} != "rw "* ]] || readonly=off
-		VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$i,security_model=none,multidevs=remap,readonly=$readonly")
+		path=${VM_SHARES[i]#* } mode=on
+		[[ ${VM_SHARES[i]} != "rw "* ]] || mode=off
+		VM_ARGS+=(-virtfs "local,path=${path//,/,,},mount_tag=share$i,security_model=none,multidevs=remap,readonly=$mode")
 	done
 }
 
@@ -282,6 +282,7 @@ vm__run()
 		VM_TAIL_PIDS+=("$!")
 	done
 	vm__wait
+	# shellcheck disable=SC2034 # read by lib/guests.sh
 	VM_STATUS=$(sort -n "$VM_DIR"/*/status | tail -n 1)
 }
 
