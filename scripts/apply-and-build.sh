@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Turn a pinned kernel tag into a perf with this repository's patches: install
-# the packages that are missing, find or fetch the source, verify, unpack, patch
-# with quilt, build out of tree.  Run it from anywhere:
+# Build perf from a pinned kernel tag with this repository's patches. The script installs missing
+# packages, finds or fetches the source, verifies and unpacks it, applies the patches with quilt,
+# and builds out of tree. Run it from anywhere:
 #
 #	scripts/apply-and-build.sh v6.16
 #	scripts/apply-and-build.sh --no-patches v6.18.15
 #
-# The steps are the last lines of this file, in order; each is a function in
-# scripts/lib/.
+# The last lines of this file call the steps in order. Each step is a function in scripts/lib/.
 
 set -euo pipefail
 
@@ -35,7 +34,7 @@ Builds perf from the pinned kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
-  --source PATH     an unpacked kernel tree, or a tarball of one
+  --source PATH     an unpacked kernel tree, or its tarball
   --git REPO        a git tree that has TAG
   --mirror DIR      look here for the pinned files before the network
                     (default: \$PBM_MIRROR)
@@ -43,25 +42,25 @@ Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
 
 Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
-  --out DIR         receives linux/, build/ and perf (default: out/TAG, with
-                    -ARCH for another one than this machine's, with -sanitize
-                    for --sanitize or -sanitize-thread, and with -unpatched for --no-patches)
+  --out DIR         directory for linux/, build/ and perf. Default: out/TAG, followed by
+                    -ARCH for a foreign architecture, by -sanitize or -sanitize-thread
+                    for --sanitize, and by -unpatched for --no-patches
   --sanitize[=KIND] build with clang and, as KIND, 'address' (the default):
                     AddressSanitizer, UndefinedBehaviorSanitizer and the
                     instrumentation for libFuzzer, which takes twice as long; or
                     'thread': ThreadSanitizer
   --jobs N          parallel jobs (default: number of CPUs)
-  --clean           first remove the files of an earlier run in DIR, with all edits
+  --clean           first remove the files of an earlier run in DIR, and all edits
   --no-install      install nothing; refuse and print the apt line
-  --stop-after STEP end after 'source' or 'apply', without a build
+  --stop-after STEP stop after the step 'source' or 'apply', and build nothing
   --quiet           only errors and the last two lines
   --help            this text
 
 Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
   build/            the objects
-  perf              the perf; it exists only if it was built from linux/
-  bpf-stamp         tools/bpf-stamp; not with --no-patches or for another ARCH
+  perf              exists only if it was built from linux/ as it is
+  bpf-stamp         tools/bpf-stamp, but not with --no-patches or a foreign ARCH
   apply-and-build.log
 
 Environment:
@@ -129,7 +128,7 @@ resolve_paths()
 	SCRATCH_DIR=$OUT_DIR/.scratch
 }
 
-# A linux/ that this script did not make may be somebody's work.
+# If this script did not make linux/, it may be somebody's work.
 open_output()
 {
 	local entry

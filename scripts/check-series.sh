@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check each patch of a series as a maintainer would, one after the other:
+# Apply the patches of a series one after the other, and check each as a maintainer would:
 #
 #	scripts/check-series.sh --fast v6.16	checks that need no build, in a minute
 #	scripts/check-series.sh v6.16		builds and tests each patch, in about an hour
 #
-# The steps are the last lines of this file, in order.
+# The last lines of this file call the steps in order.
 
 set -euo pipefail
 
@@ -19,16 +19,16 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/series.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
 
-# A subject line and "[PATCH 00/00] " fit into one line of a mail.
+# Up to this length, a subject and "[PATCH 00/00] " fit into one line of a mail.
 MAX_SUBJECT=75
-# Reviewers give trailers to mails; make-submission.sh adds the submitter's.
+# Only mails have trailers. make-submission.sh adds the trailer of the submitter.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
-# BUILDS has the name and make's arguments of each build.
+# For each build, BUILDS has a name and the arguments of make.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
-# BUILDS_PACKAGES are for the last of them.
+# The last build needs BUILDS_PACKAGES.
 BUILDS_PACKAGES=(libbpf-dev)
-# CORE is the part that has to pass upstream's test.
+# The part CORE has to pass upstream's test, too.
 CORE=core
 
 print_usage()
@@ -51,21 +51,21 @@ test, too.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only from this patch on, and from its part on
+  --from PATCH      build and test only this and later patches, its part and later parts
   --out DIR         the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
-submission/checkpatch has a line for each finding that stays. It is for the patches of
-that name on all tags:
+submission/checkpatch has a line for each accepted finding. The line applies to the
+patches with this name on all tags:
   PATCH TYPE REASON...
 
 Prints a line for each defect; the last line is "N patches, N defects".
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
 PBM_SUBMISSION, the directory with checkpatch and letters (default: submission)
-Exit status: 0 nothing is wrong, 1 something is, 2 could not run.
+Exit status: 0 no defects, 1 defects, 2 could not run.
 END
 }
 
@@ -99,7 +99,7 @@ resolve_paths()
 	[[ -f $SERIES_FILE ]] || die "$SERIES_FILE is not there" "name a tag that has patches"
 }
 
-# defect WHERE WHAT: print it and count it.
+# defect WHERE WHAT: print and count a defect.
 defect()
 {
 	printf 'FAILED  %s: %s\n' "$1" "$2"
@@ -131,7 +131,7 @@ check_entries()
 	done < <(print_misplaced)
 }
 
-# Print WHERE and WHAT of each defect, with a tab between.
+# Check the paths and the parts. For each defect, print WHERE, a tab and WHAT.
 print_misplaced()
 {
 	awk '/^# part / {
@@ -155,12 +155,12 @@ print_misplaced()
 		{ part[$NF] = $1 }'
 }
 
-# The tree starts without patches. An earlier run may have left other ones.
+# Make a tree without patches. An earlier run may have left a tree with patches.
 prepare_tree()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
 		--out "$OUT_DIR/base" "$TAG" || die "there is no tree to check with" "see above"
-	# Objects of the last patch are newer than the sources of the first.
+	# Remove the objects, too: they are newer than the sources, so make would keep them.
 	rm -rf -- "$TREE_DIR" "$OUT_DIR"/build-*
 	cp -a -- "$OUT_DIR/base/linux" "$TREE_DIR"
 }
@@ -187,9 +187,9 @@ print_header_defects()
 		}' "$1"
 }
 
-# One call for all patches takes a third of the time. checkpatch takes a file that git
-# tracks for source, so it gets copies. It cannot look for commits, as there is no history
-# of the kernel here.
+# One call for all patches takes a third of the time. checkpatch treats a file that git tracks as
+# source code, so it gets copies of the patches. It cannot look for commits, because the kernel's
+# history is not here.
 run_checkpatch()
 {
 	local dir=$OUT_DIR/checkpatch entry
@@ -203,7 +203,7 @@ run_checkpatch()
 		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID ./*.patch </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1
 }
 
-# Only the first finding of each type in a patch is printed.
+# Print only the first finding of each type in a patch.
 check_checkpatch()
 {
 	local name type text status=0 found=0
@@ -216,12 +216,12 @@ check_checkpatch()
 			defect "$(printf '%s\n' "${ENTRIES[@]}" | grep -m 1 -e "/$name\$")" "checkpatch: $type: $text"
 	done < <(sed -n 's/^\(\.\/\)\{0,1\}\([^:]*\):[0-9]*: [A-Z]*:\([A-Z0-9_]*\): \(.*\)/\2\t\3\t\4/p' "$OUT_DIR/checkpatch.log" |
 		sort -t $'\t' -s -u -k 1,2)
-	# Status 1 comes with findings.
+	# Status 1 means that there are findings.
 	((status == 0 || (status == 1 && found))) ||
 		defect series "checkpatch.pl failed: $(tail -n 1 "$OUT_DIR/checkpatch.log")"
 }
 
-# apply PATCH: to the tree. Without --force, patch may ask the user at the terminal.
+# apply PATCH: apply it to the tree. With --force, patch never asks the user.
 apply()
 {
 	(cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch -i "$SERIES_DIR/$1") >"$OUT_DIR/patch.log" 2>&1 </dev/null
@@ -233,13 +233,13 @@ check_applies()
 		defect "$PATCH" "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
-	# A patch of another tag has the line numbers of that tag.
+	# A patch that another tag owns has the line numbers of that tag.
 	[[ " ${OWN[*]} " != *" $PATCH "* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
-# perf test skips a script that is not executable, and quilt keeps a mode only with
-# scripts/quiltrc.
+# Check that the patch keeps tests executable. perf test skips other scripts, and quilt loses the
+# mode if it runs without scripts/quiltrc.
 check_modes()
 {
 	local file
@@ -252,7 +252,7 @@ check_modes()
 		NR == first && /^\+#!/ { print file }' "$SERIES_DIR/$PATCH")
 }
 
-# check_build NAME ARGUMENT...
+# check_build NAME ARGUMENT...: build perf with these arguments of make
 check_build()
 {
 	BUILD_DIR=$OUT_DIR/build-$1
@@ -264,16 +264,16 @@ check_build()
 	return 1
 }
 
-# perf finds its shell tests below the directory that it runs in.
+# perf looks for its shell tests below the current directory.
 run_perf_test()
 {
 	(cd -- "$TREE_DIR/tools/perf" && "$OUT_DIR/build-default/perf" test "$@" 2>&1)
 }
 
-# Earlier patches than the one that adds the test have nothing to run.
+# Before the patch that adds the test, there is no test to run.
 check_perf_test()
 {
-	# A pipe to grep -q may be closed before perf has written all.
+	# No pipe to grep -q: it may close the pipe before perf has written everything.
 	[[ $(run_perf_test list) = *bpf-metadata* ]] || return 0
 	if ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
 		defect "$PATCH" "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
@@ -295,7 +295,7 @@ check_builds()
 	check_perf_test
 }
 
-# Patches after one that doesn't apply are not tried: they depend on it.
+# After a patch that does not apply, later patches are not tried, because they depend on it.
 check_patches()
 {
 	local PATCH what applies=yes builds_begin=yes
@@ -316,7 +316,7 @@ check_patches()
 
 # --- the parts that are mailed --------------------------------------------------
 
-# upstream's test has status 0 also when it is skipped.
+# upstream's test has status 0 even if it is skipped.
 check_upstream_test()
 {
 	local test=$OUT_DIR/base/linux/tools/perf/tests/shell/test_bpf_metadata.sh
@@ -327,12 +327,12 @@ check_upstream_test()
 		defect "$PATCH" "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
 }
 
-# check_part PART IS-BUILT BELOW...: BELOW are the parts that it needs.
+# check_part PART IS-BUILT BELOW...: check the part on top of BELOW, the parts that it needs.
 check_part()
 {
 	local PATCH=$1 is_built=$2 below=${*:3} patch
 
-	# A file that patch changes becomes another one, and the base keeps its own.
+	# The files are hard links. patch replaces a file that it changes, so the base stays.
 	rm -rf -- "$TREE_DIR" "$OUT_DIR/build-default"
 	cp -al -- "$OUT_DIR/base/linux" "$TREE_DIR"
 	below=${below:-no other part}
@@ -348,7 +348,7 @@ check_part()
 	[[ $PATCH != "$CORE" ]] || check_upstream_test
 }
 
-# Other patches than in check_patches are applied, to another tree.
+# Check each part with a letter, in a tree of its own with only the parts that it needs.
 check_parts()
 {
 	local TREE_DIR=$OUT_DIR/part parts part below needed letter is_built=no

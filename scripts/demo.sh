@@ -5,8 +5,8 @@
 #
 #	scripts/demo.sh
 #
-# No program has to declare metadata. perf records, tools/bpf-owners asks the host, and
-# perf inject --bpf-metadata-add joins both by program id.
+# No program has to declare metadata. perf records, and tools/bpf-owners finds the owners of the
+# programs. perf inject --bpf-metadata-add adds the owners to the recording by program id.
 
 set -euo pipefail
 
@@ -61,7 +61,7 @@ check_perf()
 		die "$PERF lacks this series" "leave out --perf"
 }
 
-# bpf-owners runs at the end. It finds no owners of programs that were unloaded before.
+# bpf-owners runs at the end, so it finds no owners of programs that were unloaded before.
 record()
 {
 	msg "record this host for $SECONDS_TO_RECORD seconds"

@@ -7,8 +7,8 @@
 #	scripts/fuzz.sh v6.16			for half an hour
 #	scripts/fuzz.sh --replay v6.16		only the inputs in selftests/fuzz/corpus
 #
-# selftests/fuzz/fuzz.c describes inputs and findings. The steps are the last lines of
-# this file, in order.
+# selftests/fuzz/fuzz.c describes inputs and findings. The last lines of this file call the steps
+# in order.
 
 set -euo pipefail
 
@@ -37,20 +37,20 @@ repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --time SECONDS    how long to fuzz (default: 1800)
-  --replay          only read each input of the corpus once, as CI does
-  --out DIR         of the perf that is fuzzed, and of the results in fuzz/
+  --replay          do not fuzz, read each input of the corpus once, as CI does
+  --out DIR         directory for the perf that is fuzzed, and for results in fuzz/
                     (default: out/TAG-sanitize)
   --mirror DIR      passed on to apply-and-build.sh
-  --jobs N          fuzzing processes (default: number of CPUs)
+  --jobs N          number of fuzzing processes (default: number of CPUs)
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
 Results in DIR/fuzz:
   corpus/           inputs that reached new code; the next run starts with them
   findings/         inputs that broke perf, each with its report
-  log               of the last run; it names the seed of the random numbers
+  log               log of the last run, with the seed of the random numbers
 
-Exit status: 0 nothing found, 1 something found, 2 could not run.
+Exit status: 0 no findings, 1 findings, 2 could not run.
 END
 }
 
@@ -95,7 +95,7 @@ open_output()
 
 # --- build --------------------------------------------------------------------
 
-# The fuzzer is linked by perf's own make, with main() replaced.
+# perf's own make links the fuzzer, with another main().
 build_fuzz()
 {
 	local runtime
@@ -109,7 +109,7 @@ build_fuzz()
 		mv -f -- "$BUILD_DIR/perf" "$FUZZ"
 }
 
-# apply-and-build.sh, which run-selftests.sh --sanitize calls, builds there as well.
+# The lock is needed because run-selftests.sh --sanitize also builds in this directory.
 prepare_fuzz()
 {
 	[[ ! $FUZZ -nt $PERF || ! $FUZZ -nt $SOURCE ]] || return 0
@@ -151,7 +151,7 @@ write_seeds()
 	rm -r -- "$dir"
 }
 
-# Leaks are not reported: perf leaves memory to be freed at its exit.
+# Leaks are not reported, because perf does not free all memory before it exits.
 fuzz()
 {
 	env PBM_FUZZ_TEMPLATES="$FUZZ_DIR/templates" \
@@ -160,7 +160,7 @@ fuzz()
 		-artifact_prefix="$FUZZ_DIR/findings/" "$@"
 }
 
-# An input that the fuzzer did not read is a failure, too.
+# If the fuzzer did not read an input, that is a failure, too.
 replay_corpus()
 {
 	local inputs
@@ -180,7 +180,7 @@ fuzz_for_some_time()
 	log_to "$LOG"
 	run_logged "fuzz for $OPT_TIME s with $JOBS processes" fuzz -fork="$JOBS" -max_total_time="$OPT_TIME" \
 		"$FUZZ_DIR/corpus" "$CORPUS" || status=$?
-	# The status is that of one process; another one may have been cut off with its report.
+	# This is the status of one process. Another process may have ended with a report.
 	[[ $status = 0 && -z $(find "$FUZZ_DIR/findings" -newer "$FUZZ_DIR/started") ]] || die_found
 	msg "nothing found: $(grep '^#' "$LOG" | tail -n 1)"
 }

@@ -1,30 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the
-# programs of tools/; or make a package of them; or remove them again. The perf of the
-# distribution stays as it is. Run it from anywhere:
+# Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the programs
+# of tools/. The script can also make a package of them, or remove them. It does not change the
+# perf of the distribution. Run it from anywhere:
 #
 #	scripts/install.sh v6.16
 #	scripts/install.sh --prefix ~/.local v6.16
 #	scripts/install.sh --deb v6.16
 #	scripts/install.sh --uninstall
 #
-# How it works.  perf's own "make install" puts everything into one directory,
-# PREFIX/lib/perf-bpf-metadata.  This prefix is compiled into perf, so it finds its own
-# files, and hides none of another perf, not even man pages.  Outside of this directory
-# there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with their
-# man pages.
+# How it works. perf's own "make install" puts everything into one directory,
+# PREFIX/lib/perf-bpf-metadata. This prefix is compiled into perf, so perf finds its own files
+# there. They do not hide the files of another perf, not even its man pages. Outside of this
+# directory there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with
+# their man pages.
 #
-# PREFIX/bin/NAME is a script that starts perf by its full path.  perf puts the
-# directory of its argv[0] first in PATH, so its shell tests and its scripts, which
-# call "perf", find this one.  Through a link they would find the distribution's.
+# PREFIX/bin/NAME is a script that starts perf by its full path. perf puts the directory of its
+# argv[0] first in PATH, so its shell tests and scripts find this perf when they call "perf". If
+# NAME were a link, they would find the distribution's perf.
 #
-# NAME does not begin with "perf-": every perf takes such programs for its own commands,
-# and perf v6.16 aborts at --help when it finds one in PATH and its perf-core is empty.
+# NAME does not begin with "perf-", because every perf treats such programs as its own commands.
+# perf v6.16 aborts at --help if such a program is in PATH and its perf-core is empty.
 #
-# The files are first put together in OUT/install.  So the manifest is complete before
-# anything is written below PREFIX.  The steps are the last lines of this file.
+# The files are first collected in OUT/install, so the manifest is complete before anything is
+# written below PREFIX. The last lines of this file call the steps in order.
 
 set -euo pipefail
 
@@ -40,7 +40,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
 # Programs of tools/, each with a man page in section 8 beside it
 TOOLS=(bpf-stamp bpf-owners)
-# These make perf's man pages.
+# perf's man pages are made with these packages.
 MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
 
 print_usage()
@@ -56,23 +56,23 @@ Builds perf if it is not built. Replaces an earlier installation below the prefi
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Where:
-  --prefix DIR      receives bin/NAME, lib/perf-bpf-metadata/ and, in share/, the
-                    completion; and the programs in bin/, with man pages in
+  --prefix DIR      directory for bin/NAME, lib/perf-bpf-metadata/, the completion in
+                    share/, bpf-stamp and bpf-owners in bin/, and their man pages in
                     share/man/ (default: /usr/local)
-  --name NAME       of the command (default: perf_bpfmeta); 'perf' hides the
-                    distribution's perf where DIR/bin comes first in PATH
+  --name NAME       name of the command (default: perf_bpfmeta). The name 'perf' hides
+                    the distribution's perf if DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
                     root. perf works when the prefix is there without DIR
   --deb             install nothing, but make a package for the Debian that this
                     runs on, with prefix /usr: OUT/perf-bpfmeta_VERSION_ARCH.deb.
-                    To install it: apt install PATH. \$DEBFULLNAME and \$DEBEMAIL
-                    are its maintainer
+                    "apt install PATH" installs it. Its maintainer is
+                    \$DEBFULLNAME with \$DEBEMAIL
 
 Removal:
-  --uninstall       remove the installed files, and directories that are empty then.
-                    Files that were changed since are kept and listed
-  --force           also replace or remove files that were changed since, and
-                    replace files that are not from this script
+  --uninstall       remove the installed files, and directories that become empty.
+                    Keep and list files that were changed after the installation
+  --force           also replace or remove files that were changed after the
+                    installation, and replace files that are not from this script
 
 Build:
   --out DIR         where perf is built (default: out/TAG)
@@ -82,9 +82,9 @@ Build:
   --quiet           only errors and results
   -h, --help        this text
 
-The last two lines printed are the path of the command, or of the package, and the
-version of its perf.
-Exit status: 0 done, 1 --uninstall has kept files that were changed, 2 could not run.
+The last two lines of the output are the path of the command or of the package, and
+the version of its perf.
+Exit status: 0 done, 1 --uninstall has kept changed files, 2 could not run.
 END
 }
 
@@ -121,7 +121,7 @@ check_options()
 	pin__check_tag "$TAG"
 }
 
-# The prefix is a path in the root below DESTDIR, so links of this machine don't count.
+# The prefix is a path below DESTDIR, so do not follow symbolic links of this machine.
 resolve_target()
 {
 	local tool
@@ -172,7 +172,7 @@ check_owner()
 	done
 }
 
-# It tries to write: a mode says little to root, and nothing about the file system.
+# Try to write: modes do not limit root, and say nothing about a read-only file system.
 check_writable()
 {
 	local dir=$1 probe
@@ -222,8 +222,8 @@ stage_command()
 		install -D -m 755 -- /dev/stdin "$STAGE_DIR$COMMAND"
 }
 
-# perf's own, for the command's name, and in the directory where bash-completion finds
-# it by that name
+# Stage perf's shell completion with the command's name, and where bash-completion looks for this
+# name.
 stage_completion()
 {
 	sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
@@ -231,7 +231,7 @@ stage_completion()
 		install -D -m 644 -- /dev/stdin "$STAGE_DIR$COMPLETION"
 }
 
-# bpf-owners is a script beside its man page. bpf-stamp is built.
+# bpf-owners is a script, beside its man page. bpf-stamp was built in OUT_DIR.
 stage_tools()
 {
 	local tool dir file

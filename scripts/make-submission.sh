@@ -5,9 +5,9 @@
 # send them. The script itself sends nothing.
 #
 #	scripts/make-submission.sh v6.16		the whole series
-#	scripts/make-submission.sh --part fixes v7.3.4	a part of it
+#	scripts/make-submission.sh --part fixes v7.3.4	one part of the series
 #
-# The steps are the last lines of this file, in order.
+# The last lines of this file call the steps in order.
 
 set -euo pipefail
 
@@ -18,7 +18,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/series.sh"
 
-# MAIL_PACKAGES make and try the mails, and run get_maintainer.pl.
+# These packages are needed to make and test the mails, and to run get_maintainer.pl.
 MAIL_PACKAGES=(git perl quilt diffstat)
 
 print_usage()
@@ -29,24 +29,24 @@ usage: scripts/make-submission.sh [options] TAG
 Makes a mail of each patch in patches/TAG/series. You are the sender and sign off each
 patch, with the name and address of git config user.name and user.email. The first mail
 is submission/TAG/cover-letter, or submission/TAG/PART for a part. A letter names
-NAME.patch as <NAME>, and the number of its mail replaces this. A letter can name only
-patches that are mailed with it.
+NAME.patch as <NAME>, and the script replaces this by the number of the mail. A letter
+can name only patches that are mailed with it.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --part PART       only this part of the series. Its letter can name the parts that
-                    the tree needs before: "Applies on top of: PART, PART"
-  --version N       of the series (default: 1); from 2 on the cover letter must say
-                    what changed, under "Changes in vN:"
-  --rfc             a request for comments
-  --out DIR         receives mails/ and recipients (default: out/TAG-submission,
-                    of a part out/TAG-PART-submission)
+                    must be applied first: "Applies on top of: PART, PART"
+  --version N       version of the series (default: 1). From version 2 on, the cover
+                    letter must list the changes under "Changes in vN:"
+  --rfc             mail the patches as a request for comments
+  --out DIR         directory for mails/ and recipients (default: out/TAG-submission,
+                    for a part out/TAG-PART-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; refuse and print the apt line
   -h, --help        this text
 
 The series has to pass check-series.sh --fast. Then git am applies the mails, and has to
 make the same files as the patches. Nothing is sent. The last lines are the commands
-that send the mails, the first of them with --dry-run.
+that send the mails. The first command has the option --dry-run.
 Exit status: 0 done, 1 the series is refused or the mails do not make the same files,
 2 could not run.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
@@ -84,7 +84,7 @@ load_submitter()
 			"git config user.name 'A Name' && git config user.email a.name@example.org"
 }
 
-# find_letter PART...: of all parts of the series
+# find_letter PART...: check that the letter is there. PART... are all parts of the series.
 find_letter()
 {
 	local part with_letter=()
@@ -99,7 +99,7 @@ find_letter()
 	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
 }
 
-# BELOW are the patches that the tree of the reader has already.
+# Set CHOSEN, the patches to mail, and BELOW, the patches that the reader's tree already has.
 choose_patches()
 {
 	local parts below part
@@ -116,9 +116,8 @@ choose_patches()
 	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "${parts[@]}")
 }
 
-# Print the letter with the numbers of the mails. If it names patches that are not mailed,
-# print only their names, with exit status 1. The name of a patch has a '-', unlike <key>
-# or <a@b>.
+# Print the letter with the numbers of the mails. If it names patches that are not mailed, print
+# only their names and return 1. The name of a patch has a '-', unlike <key> or <a@b>.
 number_patches()
 {
 	printf '%s\n' "${CHOSEN[@]}" | awk '
@@ -152,7 +151,7 @@ open_output()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG${OPT_PART:+-$OPT_PART}-submission}")
 	MAILS=$OUT_DIR/mails
 	REPO=$OUT_DIR/repo
-	# check-series.sh leaves it there.
+	# check-series.sh has made this tree.
 	BASE=$OUT_DIR/series/base/linux
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
@@ -162,14 +161,14 @@ open_output()
 
 # --- patches to commits to mails ----------------------------------------------
 
-# git ignores the user's hooks, signatures and formats.
+# Run git without the user's hooks, signatures and formats.
 run_git()
 {
 	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
 		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
 }
 
-# The repository has only tools/perf and tools/lib; a commit of the whole kernel takes minutes.
+# Commit only tools/perf and tools/lib, because a commit of the whole kernel takes minutes.
 make_base_commit()
 {
 	rm -rf -- "$REPO"
@@ -180,7 +179,7 @@ make_base_commit()
 		run_git commit -q -m "$TAG"
 }
 
-# import_patches PATCH...
+# import_patches PATCH...: make a commit from each patch
 import_patches()
 {
 	printf '%s\n' "$@" >"$OUT_DIR/series.imported"
@@ -198,7 +197,7 @@ format_mails()
 	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base..mails
 }
 
-# git's own --base takes only commits that are in the repository.
+# git's own --base accepts only commits that are in the repository.
 add_base_commit()
 {
 	local letter
@@ -209,7 +208,7 @@ add_base_commit()
 	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
 }
 
-# git am has to make the same files of the mails as git makes of the patches.
+# Check that git am makes the same files from the mails as git makes from the patches.
 check_mails()
 {
 	run_git checkout -q --detach base &&
@@ -217,7 +216,7 @@ check_mails()
 		run_git diff --exit-code --stat mails
 }
 
-# --no-tree: a mirror has only what perf needs of the tree.
+# --no-tree is needed because a mirror has only the part of the tree that perf needs.
 maintainers()
 {
 	perl scripts/get_maintainer.pl --no-tree --no-git --no-git-fallback --no-rolestats \

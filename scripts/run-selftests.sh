@@ -12,7 +12,7 @@
 #	scripts/run-selftests.sh --vm v6.16
 #	scripts/run-selftests.sh --vm --arch arm64 v6.16
 #
-# The last lines of this file are the steps, in order.
+# The last lines of this file call the steps in order.
 #
 # How it works.  Two lanes run side by side on a machine with several CPUs. One runs the test
 # files that set BESIDE=yes: they load no BPF programs, and do not count those of the machine.
@@ -46,7 +46,7 @@ SCALE=${PBM_TIMEOUT_SCALE:-1}
 PEER_TAG=$(pin__of_state LTS | tail -n 1)
 OLD_TAG=$(pin__of_state LTS | head -n 1)
 
-# The skip reason of tests that only --all runs, see all_only in test-lib.sh
+# Tests that only --all runs are skipped for this reason, see all_only in test-lib.sh.
 ALL_ONLY="only with --all"
 
 TEST_PACKAGES=(
@@ -62,7 +62,7 @@ TEST_PACKAGES=(
 )
 # With --all: a reader of perf.data that shares no code with perf
 ALL_PACKAGES=(hotspot)
-# Newer versions of loaders
+# Newer versions of loaders, from the backports
 BACKPORTS=(bpftool iproute2 libbpf1 libbpf-dev)
 
 print_usage()
@@ -75,26 +75,26 @@ pinned kernel TAG and this repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Tests:
-  --all             run also the tests that only a release needs: minutes of stress,
-                    files with random changes, files of older and newer perfs (which
-                    are built if they are missing). Without --all, the output ends with
-                    their names. --filter and --vm include these tests, too
+  --all             also run the tests that only a release needs: long stress tests,
+                    files with random changes, files of older and newer perfs (--all
+                    builds these perfs if they are missing). Without --all, the output
+                    lists these tests at the end. --filter and --vm include them, too
   --list            print the names of the tests and end
   -t, --filter ERE  run only tests whose name matches, as --list prints them
-  --lacking         run only the tests that do not apply to TAG, see selftests/lacks; a
-                    test that passes is a failure
+  --lacking         run only the tests that do not apply to TAG, see selftests/lacks. A
+                    test that passes counts as a failure
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
-                    each report of them is a failed test
+                    each report counts as a failed test
 
 In guests:
   --vm              run the tests in QEMU guests with the pinned kernel, built once
                     (10 minutes on two idle CPUs) and kept in the cache; the
                     guests share the tests
-  --arch ARCH       of the guest: $(arch__list | paste -s -d ' ') (default: this
-                    machine's); perf and the tests are cross-built. Under TCG,
-                    arm64 has a PMU
+  --arch ARCH       guest's architecture: $(arch__list | paste -s -d ' ') (default: this
+                    machine's). perf and the tests are cross-built. Under TCG, an
+                    arm64 guest has a PMU
   --kernel IMAGE    boot this kernel; it must not need modules
   --accel ACCEL     kvm or tcg (default: KVM with the PMU of this machine if a
                     guest boots with it, else TCG)
@@ -106,18 +106,18 @@ Build and output:
   --jobs N          parallel jobs of the build (default: number of CPUs); with 1 the
                     tests run one after the other
   --no-install      install nothing; refuse and print the apt line
-  --quiet           only failed tests and the last line
-  --verbose         the whole output of every test
+  --quiet           print only failed tests and the last line
+  --verbose         print the whole output of every test
   --expected-skips FILE
-                    a skipped test has failed unless FILE lists it with its reason:
-                    two extended regular expressions with a tab between them, which
-                    match the whole name and the whole reason, or '#' and a comment
+                    a skipped test fails unless FILE lists it. A line of FILE has two
+                    extended regular expressions, separated by a tab, that match the
+                    whole name and the whole reason. A line with '#' is a comment
   -h, --help        this text
 
 Environment (selftests/README and Documentation/testing.rst say more):
   PBM_UNPATCHED_PERF  perf of the same version without the patches; empty: none
-                    (default: out/TAG-unpatched/perf, which is built if it is missing,
-                    but not with --vm or --perf)
+                    (default: out/TAG-unpatched/perf, which is built if it is missing
+                    and neither --vm nor --perf is given)
   PBM_PEER_PERF, PBM_OLD_PERF  a perf that writes records without the patches, and a
                     perf that refuses records (default: out/$PEER_TAG-unpatched/perf,
                     out/$OLD_TAG-unpatched/perf; --all builds them)
@@ -129,11 +129,11 @@ Environment (selftests/README and Documentation/testing.rst say more):
   PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
                     changes at random, the seed, and a directory for the files that perf
                     cannot read (default: 200, 1, out/TAG/selftests/findings)
-  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and what each of them
-                    has (default: 2, 1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds until a guest must be in user space, and until it
-                    is ended (default: 5 with KVM and 120 with TCG, 3600)
-  PBM_CACHE         kernels and packages of guests, and downloads
+  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and the CPUs and the
+                    memory of each guest (default: 2, 1, 2G)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must reach user space (default: 5
+                    with KVM, 120 with TCG), and in which it must end (default: 3600)
+  PBM_CACHE         directory for downloads, and for kernels and packages of guests
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
 runs. The last line is "N passed, N failed, N skipped".
@@ -183,7 +183,7 @@ check_vm_options()
 	arch__load "$OPT_ARCH"
 }
 
-# grep ends with status 2 if the filter is not a regular expression.
+# The status of grep is 2 if the filter is not a regular expression.
 check_options()
 {
 	local status=0 number
@@ -208,7 +208,7 @@ check_expected_skips()
 	OPT_EXPECTED=$(realpath -- "$OPT_EXPECTED")
 }
 
-# check_other_perf VARIABLE DIR: VARIABLE may name another perf; the default is out/DIR/perf
+# check_other_perf VARIABLE DIR: check the perf that VARIABLE names (default: out/DIR/perf)
 check_other_perf()
 {
 	local -n other=$1
@@ -220,7 +220,7 @@ check_other_perf()
 	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
 }
 
-# NAME=PATH of the perfs that were built, of all tags
+# Print NAME=PATH for each perf that was built, for all tags.
 built_perfs()
 {
 	local tag name
@@ -232,15 +232,15 @@ built_perfs()
 	done
 }
 
-# The files of tests, as paths in selftests/. The harness is first: it tests the tools of the
-# other tests. perf test is next, because it takes longest in guests.
+# Print the files of tests, as paths in selftests/. The harness is first, because it tests the
+# tools of the other tests. perf test is next, because it takes longest in guests.
 all_programs()
 {
 	printf '%s\n' tests/meta/harness.sh perf-test
 	(cd -- "$SELFTESTS_DIR" && find tests -name '*.sh' -perm -u+x ! -path tests/meta/harness.sh | sort)
 }
 
-# Sets OPT_FILTER to the tests that do not apply to the tag.
+# With --lacking, set OPT_FILTER to the tests that do not apply to the tag.
 select_lacking()
 {
 	[[ $OPT_LACKING = yes ]] || return 0
@@ -250,8 +250,8 @@ select_lacking()
 	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
-# Sets PROGRAMS, and SELECTED to the names of their tests, one per line. The list of tests
-# that do not apply must not name tests that do not exist.
+# Set PROGRAMS to the selected files, and SELECTED to the names of their tests, one per line. Die
+# if the list of tests that do not apply names a test that does not exist.
 check_selection()
 {
 	local program names test
@@ -293,8 +293,7 @@ resolve_paths()
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-# VARIABLE DIR TAG of each unpatched perf that has to be built: check_other_perf has not
-# found it
+# Print VARIABLE DIR TAG for each unpatched perf that check_other_perf has not found.
 perfs_to_build()
 {
 	[[ $OPT_VM$OPT_PERF = no ]] || return 0
@@ -334,7 +333,7 @@ prepare_unpatched_perfs()
 	done
 }
 
-# The sanitized perf is not in OUT_DIR, because the tests link with the libbpf in OUT_DIR.
+# Build the sanitized perf outside of OUT_DIR, because tests link with the libbpf in OUT_DIR.
 prepare_sanitized_perf()
 {
 	[[ $OPT_SANITIZE != no ]] || return 0
@@ -342,11 +341,12 @@ prepare_sanitized_perf()
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
 	STAMP=${PERF%/*}/bpf-stamp
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}" "$TAG"
-	# This makes only the time limits longer. PBM_TIMEOUT_SCALE also makes recordings smaller.
+	# This changes only the time limits. PBM_TIMEOUT_SCALE would also make recordings
+	# smaller.
 	SCALE=$((SCALE * 4))
 }
 
-# Children may still run after their signal. They hold the lock.
+# Wait for the lock: children may still run after their signal, and they hold it.
 remove_run_dir()
 {
 	exec {MACHINE_FD}<&-
@@ -357,7 +357,7 @@ remove_run_dir()
 make_run_dir()
 {
 	RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
-	# Some tests record as nobody into a directory below.
+	# In some tests, the user nobody records into a directory below this one.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"
@@ -369,8 +369,8 @@ make_run_dir()
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
 
-# By default AddressSanitizer reports a malloc() that fails; here it must just fail. Reports of
-# ThreadSanitizer do not change the status of perf.
+# By default, AddressSanitizer reports a malloc() that fails. Here malloc() must return NULL
+# instead. Reports of ThreadSanitizer do not change the status of perf.
 load_sanitizer_options()
 {
 	local log=log_path=$RUN_DIR/sanitizers/report
@@ -383,7 +383,7 @@ load_sanitizer_options()
 	export TSAN_OPTIONS=exitcode=0:$log:suppressions=$SELFTESTS_DIR/sanitizers/tsan.supp
 }
 
-# Reports count even if no test checks the status of perf.
+# A report is a failure even if no test checks the status of perf.
 report_sanitizers()
 {
 	local log=$LOGS_DIR/sanitizers.log kind='not ok' name="sanitizers: nothing to report"
@@ -443,7 +443,7 @@ leave_out()
 }
 
 # report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before.
-# With --lacking, a test that fails has passed. A program that ends too early has failed.
+# With --lacking, a failed test counts as passed. A program that ends too early has failed.
 report_program()
 {
 	local log=$1 name=${1##*/} known expect=(cat)
@@ -470,9 +470,9 @@ run_program()
 	report_program "$log"
 }
 
-# "perf test -v" prints the reasons of skips. Use -v at once: a failure might not repeat.
-# perf finds its shell tests from its source directory. They need a program named perf beside
-# the one that was called.
+# "perf test -v" prints the reasons of skips. -v is always used, because a failure might not
+# repeat. perf finds its shell tests if it runs in its source directory. The tests need a program
+# named perf in the directory of the perf that was called.
 run_perf_test()
 {
 	local log=$LOGS_DIR/perf-test.log status=0 start=${EPOCHREALTIME/./}
@@ -506,7 +506,7 @@ run_programs()
 	done
 }
 
-# The second lane has a RUN_DIR of its own, so that the lanes do not mix their output.
+# The second lane has its own RUN_DIR, so that the lanes do not mix their output.
 start_lane()
 {
 	(
@@ -564,7 +564,7 @@ run_in_vm()
 	guests__check "$RESULTS" "$SELECTED" "$HOST_PERF"
 }
 
-# print_names KIND TEXT: the number and the names of the results of this kind
+# print_names KIND TEXT: print TEXT, the number and the names of the results of this kind
 print_names()
 {
 	awk -F '\t' -v kind="$1" -v text="$2" '
@@ -594,7 +594,7 @@ prepare()
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
 	cross__prepare
 	check_bpftool
-	# With --perf, the tests need only the tree and its libbpf. An old build will do.
+	# With --perf, the tests need only the tree and its libbpf. An older build is enough.
 	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
 	prepare_unpatched_perfs
 	prepare_sanitized_perf
@@ -622,7 +622,7 @@ check_options
 check_vm_options
 select_lacking
 check_expected_skips
-# A filter names tests, so none of them is left out.
+# A filter names tests, so do not leave out tests that only --all runs.
 RUN_ALL=0
 [[ $OPT_ALL$OPT_VM$OPT_GUEST$OPT_FILTER = nono ]] || RUN_ALL=1
 check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"

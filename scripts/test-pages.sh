@@ -18,42 +18,42 @@ print_usage()
 usage: scripts/test-pages.sh [PAGE...]
 
 Runs the commands in the blocks of each PAGE (default: README and
-Documentation/*.rst) and compares their output with the page. Needs root, and the
-result of scripts/run-selftests.sh v6.16.
+Documentation/*.rst) and compares their output with the page. Needs root, and the perf
+and the programs that scripts/run-selftests.sh v6.16 has built.
 
-A page runs from top to bottom in one shell, which starts in the checkout. Files that it
-writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are gone afterwards.
+A page runs from top to bottom in one shell, which starts in the checkout. Files that a
+page writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are removed.
 
-In .rst a block is a literal block; in the README it is lines that begin with a tab. A
-command begins with "# " or "\$ ". It continues in the next lines if they begin with ">",
-after a "\\" at its end, or up to the END of <<'END'. The lines after a command are its
-output. In the README, a block can also be commands without prompts, which readers can
-paste, if no line has a tab after its first word. If the text after the block ends with
-"prints:", the next block is the output of its last command. In an output these match:
+In .rst, a block is a literal block. In the README, a block is lines that begin with a
+tab. A command begins with "# " or "\$ ". It continues in lines that begin with ">", after
+a line that ends with "\\", and up to the END of <<'END'. The lines after a command are its
+output. In the README, a block can also have commands without prompts, for readers to
+paste. Such a block has no tab after the first word of a line. If the text after it ends
+with "prints:", the next block is the output of its last command. In an output,
 
-  ...               any lines, or any text within a line
-  12.34             any number, but for values: in key=12 or key = "12" it counts
-  c0b1a85fb75dc74b  any tag of a program; the same tag twice is the same
-  2026-11-21T02:45:58Z  any time
+  ...               matches any lines, or any text within a line
+  12.34             matches any number, except in values like key=12 or key = "12"
+  c0b1a85fb75dc74b  matches any tag of a program; a tag that repeats must repeat in both
+  2026-11-21T02:45:58Z  matches any time
 
-The number of blanks is ignored, and so are empty lines and lines of the output that
+The number of blanks is ignored. Empty lines are ignored, and lines of the output that
 begin with "#". If the page shows no output, any output is right. A command that fails
 is always wrong.
 
-A block that is not run has a comment before the sentence that introduces it, in the same
-section:
+If a block must not run, put this comment before the sentence that introduces the block,
+in the same section:
 
   .. not run: REASON
 
-Such blocks of the README are listed in scripts/lib/readme-not-run, by their first lines.
-A table, which has two columns with tabs between, needs no line there. Any other block
-has to begin with a command.
+For the README, scripts/lib/readme-not-run lists the first lines of such blocks. A table,
+which has columns with tabs between them, is not listed there. Any other block has to
+begin with a command.
 
 Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
 }
 
-# The machine's lock is held until the last command of a page has ended.
+# The machine's lock stays locked until the last command of a page has ended.
 run_pages()
 {
 	local status=0
@@ -76,7 +76,7 @@ case ${1:-} in
 -*)
 	die_usage "$1: no such option" ;;
 esac
-# The programs of the tests are built last.
+# If these programs exist, everything is built, because the programs of the tests are last.
 if (($# == 0)); then
 	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
 		die "no perf and no tests of v6.16 were built" "run scripts/run-selftests.sh v6.16 first"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the tests of the scripts, which are in scripts/tests/, a file for each script. As many
-# files as there are CPUs run side by side. Most build no perf: a "kernel" of a few files
-# with a Makefile that copies, and stubs of package tools, network and QEMU, replace the
-# real ones. The kernel's ktap_helpers.sh comes from the source that
-# scripts/apply-and-build.sh v6.16 has unpacked. install.sh installs the perf of that
-# script into a Debian of mmdebstrap.
+# Run the tests of the scripts. They are in scripts/tests/, with a file for each script. One file
+# per CPU runs at the same time. Most tests do not build perf. They use a "kernel" of a few files
+# whose Makefile copies files, and stubs in place of package tools, network and QEMU.
+# ktap_helpers.sh comes from the kernel source that scripts/apply-and-build.sh v6.16 has
+# unpacked. The tests of install.sh install the perf of v6.16 into a Debian that mmdebstrap
+# makes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
@@ -20,7 +20,7 @@ TESTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/tests" && pwd -P)
 KTAP_HELPERS=$TESTS_DIR/../../out/v6.16/linux/tools/testing/selftests/kselftest/ktap_helpers.sh
 export KTAP_HELPERS
 
-# Print the files that have such a test.
+# Print the files that have a test with such a name.
 list_files()
 {
 	local file
@@ -30,9 +30,9 @@ list_files()
 	done
 }
 
-# Print the results of a file when it has ended. A file that ends with an error but has no
-# failed test could not run. A shell in the background ignores interrupts, and the tests must
-# not.
+# Print the results of a file when it has ended. If a file ends with an error but has no failed
+# test, it could not run. A shell in the background ignores SIGINT. env resets this for the
+# tests.
 run_file()
 {
 	local name=${1##*/} log=$LOGS/${1##*/} result=ok
@@ -47,7 +47,7 @@ run_file()
 	} 9>"$LOGS/lock"
 }
 
-# count KIND: in the totals of all files
+# count KIND: print the number of these results in all files
 count()
 {
 	cat "$LOGS"/*.sh | sed -n "s/^# Totals:.* $1:\([0-9]*\).*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
@@ -66,7 +66,7 @@ case ${1:-} in
 	exit 0 ;;
 esac
 
-# A name has blanks where the function has underscores.
+# In a test's name, blanks replace the underscores of its function.
 PBM_FILTER=$(IFS='|'; echo "${*//_/ }")
 export PBM_FILTER
 mapfile -t FILES < <(list_files)
