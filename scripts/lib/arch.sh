@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The architectures: everything that differs between them is here.
+# Everything that differs between the architectures
 #
 # Usage (after lib/common.sh):
 #	arch__list		print their names
-#	arch__load ARCH		set the ARCH_*, or die; empty: this machine's
-#	arch__is_foreign	programs of ARCH don't run on this machine
+#	arch__load ARCH		set ARCH_* for ARCH (empty: this machine's), or die
+#	arch__is_foreign	status 0 if this machine can't run programs of ARCH
 #
 # Sets:
 #	ARCH		its name in the kernel's make, and in --arch
 #	ARCH_DEBIAN	its name in Debian
-#	ARCH_TRIPLET	of its libraries and its compiler
-#	ARCH_SUFFIX	of output directories; empty for this machine's architecture
-#	ARCH_CROSS	prefix of the cross compiler; empty as above
-#	ARCH_CROSS_PACKAGES	packages that compile for it and run its programs
-#	ARCH_USER_QEMU	runs a single program of it
+#	ARCH_TRIPLET	triplet of its libraries and its compiler
+#	ARCH_SUFFIX	suffix of output directories; empty for this machine's architecture
+#	ARCH_CROSS	prefix of the cross compiler; empty for this machine's architecture
+#	ARCH_CROSS_PACKAGES	packages that compile for ARCH and run its programs
+#	ARCH_USER_QEMU	the emulator that runs a single program of ARCH
 #	ARCH_IMAGE	the kernel's make target; its file is arch/*/boot/ARCH_IMAGE
-#	ARCH_QEMU	the emulator
+#	ARCH_QEMU	the emulator of guests
 #	ARCH_QEMU_PACKAGES
 #	ARCH_MACHINE	arguments of the emulator, for any accelerator
-#	ARCH_TCG ARCH_KVM	arguments for this accelerator, the PMU's included
-#	ARCH_HAS_PMU	1: any guest has one
-#	ARCH_CONSOLE	of the kernel, on the first serial port
+#	ARCH_TCG ARCH_KVM	arguments for this accelerator, with those for the PMU
+#	ARCH_HAS_PMU	1: each guest has a PMU
+#	ARCH_CONSOLE	console of the kernel, on the first serial port
 
 arch__list()
 {
@@ -34,8 +34,8 @@ arch__machine()
 	uname -m | sed 's/^aarch64$/arm64/'
 }
 
-# TCG's PMU for arm64 counts instructions only while QEMU does, with icount; a
-# guest instruction then takes 2^shift ns of the guest's time.
+# TCG's PMU for arm64 counts instructions only if QEMU counts them, with -icount. Then an
+# instruction takes 2^shift ns of the guest's time.
 # shellcheck disable=SC2034 # read by the other libraries
 arch__load()
 {

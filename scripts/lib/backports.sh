@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Newer packages of the Debian that runs here, from its backports, unpacked below the
-# cache and not installed.
+# Unpack newer packages from the backports of this Debian release below the cache, and
+# do not install them.
 #
 # Usage (after lib/common.sh, lib/debian.sh, log_to):
-#	backports__unpack PACKAGE...	sets BACKPORTS_DIR, to "" with a warning if there are
-#					none.  Done once: to have newer ones, remove the directory
+#	backports__unpack PACKAGE...	set BACKPORTS_DIR; to "" with a warning if there are no
+#					backports. To get newer packages, remove the directory
 #
 # Reads:
 #	CACHE_DIR

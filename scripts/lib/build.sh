@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Build perf from the patched tree and refuse one that lacks BPF.
+# Build perf from the patched tree, and refuse a perf without BPF.
 #
 # Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
-#	build__is_current	the perf belongs to this tree and these tools
-#	build__perf		run make, check the features, put the perf in place
-#	build__bpf_stamp	with its libbpf, build tools/bpf-stamp, if need be
+#	build__is_current	status 0 if perf was built from this tree with these tools
+#	build__perf		run make, check the features, and copy perf to PERF
+#	build__bpf_stamp	build tools/bpf-stamp with perf's libbpf, if necessary
 #	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
@@ -16,10 +16,10 @@
 # can leave half-written files.  The next run then starts from an empty build directory.
 # "built" is written last and names everything that the perf depends on.
 
-# perf links with the library of Debian's python3, which may not be the first in PATH. Only
-# v7.3 has code in Rust, and builds without. A cross build includes a header that new kernels
-# generate, and that an old linux-libc-dev lacks. Python, Perl and Java of this machine are for
-# its own architecture, and have no sanitizers.
+# perf links with the library of Debian's python3, so PYTHON names this python3, which may not be
+# the first in PATH. Only v7.3 has code in Rust, and builds without Rust. A cross build includes
+# a header that new kernels generate and an old linux-libc-dev lacks. This machine's Python, Perl
+# and Java are not for a foreign architecture, and have no sanitizers.
 build__load_args()
 {
 	local sanitizers=fuzzer-no-link,address,undefined
@@ -69,8 +69,8 @@ build__is_current()
 	[[ $(build__stamp) = "$(< "$STATE_DIR/built")" ]]
 }
 
-# Bytecode would litter the tree. perf's build lints its tests, and a .shellcheckrc in the
-# home directory or in a directory above could make it fail.
+# Do not write Python bytecode into the tree. perf's build runs shellcheck on its tests, and the
+# user's .shellcheckrc could make it fail.
 build__make()
 {
 	PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
@@ -96,8 +96,7 @@ build__start()
 	: > "$STATE_DIR/building" || die "cannot write $STATE_DIR" "free some space or use another --out"
 }
 
-# make removes half-written files at a signal, but not if it is killed or the disk is
-# full.
+# make removes half-written files after a signal, but not after SIGKILL or with a full disk.
 build__excuse_signal()
 {
 	[[ -n $END_SIGNAL && $END_SIGNAL != KILL ]] || return 0
@@ -114,8 +113,8 @@ build__die()
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
 
-# Each is a feature: its macro in "perf version --build-options", its name, and the packages
-# to install if it is off.
+# For each feature: its macro in "perf version --build-options", its name, and the packages to
+# install if perf lacks the feature.
 MANDATORY_FEATURES=(
 	"HAVE_LIBELF_SUPPORT libelf libelf-dev"
 	"HAVE_ZLIB_SUPPORT zlib zlib1g-dev"
@@ -141,14 +140,14 @@ build__check_features()
 		"as root: apt-get install --reinstall ${install[*]}; then run it again with --clean"
 }
 
-# PERF is a copy, and so always whole.
+# Copy perf and rename the copy, so that PERF is always complete.
 build__publish()
 {
 	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF" &&
 		build__stamp > "$STATE_DIR/built.part" && mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
-# A fuzzer that fuzz.sh has linked under perf's name must not become the perf.
+# Remove perf first: fuzz.sh may have linked a fuzzer with the same name.
 build__perf()
 {
 	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
@@ -174,16 +173,16 @@ build__bpf_stamp()
 		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
-# Debian's asciidoc starts the python3 that comes first in PATH.  ASCIIDOC_NO_ROFF is for
-# docbook-xsl from 1.73 up, which would show ".ft C" as text.
+# Debian's asciidoc starts the first python3 in PATH. docbook-xsl 1.73 and later would show ".ft
+# C" as text without ASCIIDOC_NO_ROFF.
 build__make_man_pages()
 {
 	PATH="/usr/bin:$PATH" make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
 		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
 }
 
-# One object of perf contains PREFIX. This compiles it again and links perf in BUILD_DIR.
-# PERF, a copy, stays.
+# One object of perf contains PREFIX. make compiles this object again and links perf in
+# BUILD_DIR. PERF does not change, because it is a copy.
 build__install()
 {
 	build__load_args

@@ -11,43 +11,43 @@
 #	warn TEXT			on stderr
 #	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
 #	die_usage TEXT			die, with a hint at --help
-#	end_failed			exit 1: a test or a check failed, and the script has said so
+#	end_failed			exit 1 after the script has reported a failed test or check
 #	on_exit COMMAND...		run COMMAND at exit, last one first
-#	take_lock FILE WHAT		one holder at a time; waits and says so
-#	release_lock			give back the lock that was taken last
-#	take_machine_lock		one user of the machine's BPF programs at a time
-#	log_to FILE			where run_logged writes, from here on
-#	run_logged LABEL COMMAND...	a long step: output to the log, progress on
-#					the terminal; returns the status.  A function
-#					chains its commands with &&, because errexit is
-#					off left of || and in conditions
+#	take_lock FILE WHAT		take an exclusive lock; if it is taken, say so and wait
+#	release_lock			release the lock that was taken last
+#	take_machine_lock		take the lock for BPF programs on this machine
+#	log_to FILE			from now on, run_logged writes to FILE
+#	run_logged LABEL COMMAND...	run a long step with its output in the log and its
+#					progress on the terminal; return its status. If
+#					COMMAND is a function, it must chain its commands
+#					with &&, because errexit may be off
 #	end_steps SIGNAL		end the steps in STEP_PIDS
 #	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
-#	disk_is_full DIR		no room left in the file system of DIR
+#	disk_is_full DIR		status 0 if the file system of DIR is full
 #	check_root			die unless this is root
-#	check_bpftool			die without a bpftool
+#	check_bpftool			die if there is no bpftool
 #
 # Reads:
-#	STEP_OUTPUT	set before run_logged: the file or directory that grows; its
-#			size is the progress, instead of the last line of the log
+#	STEP_OUTPUT	set before run_logged: a file or directory whose size is shown
+#			as progress, in place of the last line of the log
 #	PBM_QUIET	1: only errors and the final lines
-#	PBM_BPFTOOL	the bpftool (default: bpftool)
+#	PBM_BPFTOOL	path or name of bpftool (default: bpftool)
 #	PBM_TICK	seconds between progress lines (default 30)
 # Sets:
-#	STEP_PIDS	leaders of the process groups that run; code that starts a group
-#			adds it here, so that it ends with the script
+#	STEP_PIDS	leaders of the running process groups; code that starts a group
+#			adds its leader here, so that the group ends with the script
 #	END_SIGNAL	for on_exit commands: the signal that ends the script, if any;
 #			KILL if the step had to be killed
 #	REPO_DIR	top of the checkout
-#	CACHE_DIR	$PBM_CACHE, else below $XDG_CACHE_HOME or ~/.cache; it is not
-#			created here
+#	CACHE_DIR	$PBM_CACHE, or a directory below $XDG_CACHE_HOME or ~/.cache;
+#			this file does not create it
 #
 # Exit status of every script: 0 done, 1 a test or a check failed, 2 could not
 # run.  A signal ends the script as that signal.
 
 export LC_ALL=C
 unset CDPATH
-# The caller's variables for make and quilt must not change what the scripts start.
+# Variables of the user must not change how make and quilt work here.
 # shellcheck disable=SC2086 # all names that begin so
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE ${!QUILT_@}
 
@@ -65,7 +65,7 @@ END_SIGNAL=
 EXIT_COMMANDS=()
 LOCK_FDS=()
 HAS_FAILED=no
-# BPF programs belong to the machine, not to a checkout, and so does this lock.
+# All checkouts on a machine share this lock, because they share its BPF programs.
 MACHINE_LOCK=/sys/kernel
 
 msg()
@@ -101,7 +101,7 @@ end_failed()
 	exit 1
 }
 
-# The command is quoted, so that its arguments stay as they are.
+# Quote the command, so that eval does not split its arguments.
 on_exit()
 {
 	EXIT_COMMANDS+=("${*@Q}")
@@ -116,7 +116,7 @@ run_exit_commands()
 	done
 }
 
-# The leader of a step may end before its make has removed half-written files.
+# The leader of a group may end before make has removed half-written files.
 wait_for_group()
 {
 	local group=$1 tries
@@ -129,7 +129,7 @@ wait_for_group()
 	kill -KILL -- "-$group" 2>/dev/null || :
 }
 
-# $1 is the index of the step in STEP_PIDS, $2 the signal.
+# end_step INDEX SIGNAL: end the step STEP_PIDS[INDEX]
 end_step()
 {
 	local pid=${STEP_PIDS[$1]}
@@ -149,8 +149,8 @@ end_steps()
 	done
 }
 
-# The step runs in a process group of its own, so that a signal for this script
-# alone ends the step as well, and at once.
+# The step runs in its own process group. So a signal for only this script also ends the step,
+# and ends it at once.
 end_by_signal()
 {
 	local signal=$1
@@ -166,7 +166,7 @@ end_by_signal()
 	kill "-$signal" $$
 }
 
-# An unexpected error means "could not run", never status 1.
+# After an unexpected error, exit with 2 (could not run), never with 1.
 die_unexpected()
 {
 	local status=$1 where=$2 command=$3
@@ -177,7 +177,7 @@ die_unexpected()
 	die "unexpected: '$command' in $where ended with status $status" "run it again; the log is $LOG_FILE"
 }
 
-# At an unset variable bash ends with status 1, and runs no ERR trap.
+# If a variable is unset, bash exits with 1 and does not run the ERR trap.
 end_script()
 {
 	local status=$1
@@ -196,9 +196,8 @@ trap 'end_by_signal INT' INT
 trap 'end_by_signal TERM' TERM
 trap 'end_by_signal HUP' HUP
 
-# The lock is inherited by every command that is started and so is held until
-# the last of them has ended, even if this script is killed with SIGKILL and
-# leaves a running make behind.
+# All commands inherit the lock. So it is held until the last of them has ended, for example a
+# make that still runs after SIGKILL has ended this script.
 take_lock()
 {
 	local file=$1 what=$2 fd holder
@@ -221,7 +220,7 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
-# Every command that is started inherits the lock, too.
+# All commands inherit this lock, too.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
@@ -230,7 +229,7 @@ take_machine_lock()
 	run_waiting flock "$MACHINE_FD"
 }
 
-# For commands that may block for long: traps run at once.
+# Run a command that may block for long, so that traps run at once.
 run_waiting()
 {
 	set -m
@@ -241,14 +240,14 @@ run_waiting()
 	STEP_PIDS=()
 }
 
-# The log of the last run stays until there is something to log.
+# Keep the log of the last run until there is something to log.
 log_to()
 {
 	LOG_FILE=$1 LOG_IS_OLD=yes
 }
 
-# Print now and then how far a step is. The ticker is a child that holds no lock and ends
-# with its parent.
+# Start a child that prints the progress of a step from time to time. The child holds no lock,
+# and ends with its parent.
 start_ticker()
 {
 	local label=$1 seconds fd last=

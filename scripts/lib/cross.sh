@@ -5,16 +5,16 @@
 #
 # Usage (after lib/common.sh, lib/packages.sh, lib/arch.sh, lib/debian.sh,
 # arch__load, log_to):
-#	cross__prepare	install the cross compiler, unpack the libraries; nothing to
-#			do for this machine's own architecture
+#	cross__prepare	install the cross compiler and unpack the libraries. Do nothing
+#			for this machine's own architecture
 #
 # Reads:
 #	ARCH_* OPT_INSTALL
 # Sets:
-#	CROSS_CC	the compiler with its libraries and headers: those of the guest's
-#			userland, and none of this machine's
+#	CROSS_CC	the compiler, with the libraries and headers of the guest's
+#			userland, not of this machine
 #	CROSS_ARGS	arguments of make for a directory of the kernel's tools/
-#	CROSS_RUN	what to put before a program to run it here
+#	CROSS_RUN	the command that runs a foreign program on this machine
 
 CROSS_CC='' CROSS_ARGS=() CROSS_RUN=()
 

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Turn staged files into a package for the Debian that this runs on, with dpkg's own tools.
+# Make a package from staged files, for this release of Debian, with dpkg's own tools.
 #
 # Usage (after lib/common.sh, log_to; needs dpkg-dev):
-#	deb__build STAGE OUT VERSION	make a package of STAGE, which has usr/, in OUT, and
-#				print its path. Older packages there are removed
+#	deb__build STAGE OUT VERSION	make a package in OUT from the directory STAGE, which
+#				contains usr/; print its path. Remove older packages in OUT
 #
 # Reads:
 #	TAG REPO_DIR HOME_DIR
 #	DEBFULLNAME DEBEMAIL	the maintainer (default: the user that runs this)
 #
-# The revision in the version is the time of the checked-out commit, so that later packages
-# are newer. It is the time of the build if there is no git.
+# The revision in the version is the time of the checked-out commit, so that later packages are
+# newer. Without git, it is the time of the build.
 
-# dpkg-shlibdeps wants a debian/control in the current directory.
+# dpkg-shlibdeps needs a file debian/control in the current directory.
 deb__print_depends()
 {
 	local stage=$1 files=()
@@ -44,7 +44,7 @@ deb__print_control()
 	END
 }
 
-# Python writes bytecode beside the modules that it reads.
+# Python has written bytecode beside the modules that it read.
 deb__fill()
 {
 	local stage=$1 file=$2 control=$1/DEBIAN

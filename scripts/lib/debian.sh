@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian by mmdebstrap: packages of any architecture for guests, unpacked below the cache and
-# not installed; and clean systems to run commands in, for CI and the tests of install.sh.
+# Use mmdebstrap in two ways: unpack packages of any architecture below the cache, for guests,
+# and make clean Debian systems, in which CI and the tests of install.sh run commands.
 #
-# Usage of the first (after lib/common.sh, lib/arch.sh, arch__load, log_to):
-#	debian__unpack NAME PACKAGE...	unpack them for ARCH, with their dependencies, and
-#					set DEBIAN_DIR.  This is done once: to have newer
-#					packages, remove the directory
+# Usage for packages (after lib/common.sh, lib/arch.sh, arch__load, log_to):
+#	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
+#					and set DEBIAN_DIR. This is done only once. To get
+#					newer packages, remove the directory
 #	debian__unpack_userland		unpack the programs of a guest of ARCH, and the
 #					libraries for cross builds, as one consistent set
-# Usage of the second (as root, alone):
-#	debian__make_root DIR RELEASE VARIANT PACKAGES	make it, complete or not at all;
-#					RELEASE is a code name, or empty for the release of
-#					this system, VARIANT is one of mmdebstrap
-#	debian__run DIR COMMAND [BIND...]	run a shell command there; directories BIND of
-#					this system have the same path there
+# Usage for systems (as root, without the other libraries):
+#	debian__make_root DIR RELEASE VARIANT PACKAGES	make a system in DIR, complete or not at
+#					all. RELEASE is a code name, or empty for the release
+#					of this system. VARIANT is a variant of mmdebstrap
+#	debian__run DIR COMMAND [BIND...]	run a shell command in this system, where the
+#					directories BIND have the same path as here
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
 # Sets:
 #	DEBIAN_DIR
 #
-# Packages come from the archive that apt has on this machine, with its signatures.
+# Packages come from the archive that apt uses on this machine, with its signatures.
 
-# First programs that selftests/ and the runner call (perl lets the runner print results at
-# once), then libraries that perf and the tests are linked with
+# First the programs that selftests/ and the runner call (with perl, the runner prints results at
+# once), then the libraries that perf and the tests are linked with
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
 	libc6-dev linux-libc-dev libcap-dev libdw-dev libelf-dev libtraceevent-dev libzstd-dev zlib1g-dev
 )
 
-# debian__sources [RELEASE]
+# debian__sources [RELEASE]: print the lines of sources.list for RELEASE, or for this system
 # shellcheck disable=SC2016 # apt expands the $(...).
 debian__sources()
 {
@@ -44,7 +44,7 @@ debian__sources()
 		sed -E "s/ $own(-[a-z]+)? / ${1:-$own}\1 /" | sort -u
 }
 
-# Absolute links would lead out of the directory.
+# Make absolute links relative, because they would lead out of the directory.
 debian__relative_links()
 {
 	local dir=$1 link
@@ -55,7 +55,7 @@ debian__relative_links()
 		done
 }
 
-# Files that scripts of base-passwd and mawk would have made
+# Make the files that the scripts of base-passwd and mawk would have made.
 debian__configure()
 {
 	local dir=$1 file
@@ -119,8 +119,8 @@ debian__make_root()
 		mv -- "$1.part" "$1"
 }
 
-# The mounts end with the command. A chroot is not enough: perf enters the mount namespaces
-# of other processes and comes back to the root of its own.
+# The mounts end with the command. A chroot is not enough, because perf enters the mount
+# namespaces of other processes, and then returns to the root of its own namespace.
 # shellcheck disable=SC2016 # The inner shell has the variables.
 debian__run()
 {

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pid 1 of a guest, after guest-initramfs.sh. It mounts the file systems that tests need,
-# runs the command that vm.sh has left in /run/pbm-command, and ends the guest. The output
-# of the command goes to the port "report". The file in the line "# status" of that command
-# gets "started", and then the exit status. An error here ends pid 1 and so the guest,
-# without a status.
+# Pid 1 of a guest, after guest-initramfs.sh. It mounts the file systems that tests need, runs
+# the command that vm.sh has left in /run/pbm-command, and ends the guest. The output of the
+# command goes to the port "report". A line "# status FILE" of the command names a file. This
+# script writes "started" to the file, and then the exit status. An error here ends pid 1 and the
+# guest, without a status.
 
 set -euo pipefail
 
@@ -24,7 +24,7 @@ mount_all()
 	ln -sfn /proc/self/fd/2 /dev/stderr
 }
 
-# Otherwise the kernel lowers the rate, because an emulated interrupt takes long.
+# Otherwise the kernel lowers the sample rate, because an emulated interrupt takes long.
 keep_sample_rate()
 {
 	echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
@@ -55,7 +55,7 @@ run_command()
 	echo "$status" > "$PBM_STATUS"
 }
 
-# The kernel reboots at once. QEMU, which runs with --no-reboot, ends.
+# Reboot at once. QEMU runs with --no-reboot, so it ends.
 end_guest()
 {
 	sync

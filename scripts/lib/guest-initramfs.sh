@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# /init of a guest's initramfs, run by busybox: puts the root together from the
-# host's directories and starts guest-init.sh. vm.sh has put /shares (lines "TAG ro|rw
-# PATH"), /command and /next (the path of guest-init.sh) into the initramfs.
+# /init of a guest's initramfs, run by busybox. It mounts the host's directories as the root of
+# the guest, and starts guest-init.sh. vm.sh has put /shares (lines "TAG ro|rw PATH"), /command
+# and /next (the path of guest-init.sh) into the initramfs.
 
 PATH=/bin
 P9=trans=virtio,version=9p2000.L,msize=512000
 
-# The end of pid 1 is a panic, which ends the guest.
+# If pid 1 ends, the kernel panics, and this ends the guest.
 set -e
 mkdir -p /dev /proc /sys /lower /rw /root
 mount -t devtmpfs dev /dev
@@ -26,8 +26,8 @@ mount -t sysfs sys sys
 mount -t tmpfs -o mode=1777 tmp tmp
 mount -t tmpfs -o mode=755 run run
 
-# Shared directories come after /tmp, because they may be in it. Files that the guest
-# writes are on the host at once.
+# Mount shared directories after /tmp, because they may be below /tmp. Files that the guest
+# writes there are on the host at once.
 while read -r tag mode path; do
 	mkdir -p "/root$path"
 	cache=loose

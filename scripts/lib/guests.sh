@@ -5,25 +5,25 @@
 #
 # Usage (after lib/vm.sh, vm__prepare):
 #	guests__fill_queue PROGRAM...	the programs that the guests divide among themselves
-#	guests__take PROGRAM		status 0 if this guest is to run it, and always outside
-#					of guests
-#	guests__run RESULTS		run the script in each, and add their results to the
-#					file RESULTS; dies if it could not run there
+#	guests__take PROGRAM		status 0 if this guest has to run the program; always 0
+#					outside of guests
+#	guests__run RESULTS		run the script in each guest, and collect the results in
+#					the file RESULTS; die if the script could not run there
 #	guests__check RESULTS NAMES READER
-#					add failures beside those of tests: each of NAMES, one
-#					per line, needs one result, and the kernels must not
-#					complain. READER is empty, or a perf of this host that
-#					reads the recording of a guest of another architecture
+#					add a failure for each of NAMES (one per line) without
+#					exactly one result, and for complaints of the kernels.
+#					READER is empty, or a perf of this host that reads the
+#					recording of a guest of another architecture
 #
 # Reads:
 #	VM_DIR		the directory of the guests, see vm.sh
-#	OPT_GUEST	in a guest: its directory in VM_DIR, else empty
+#	OPT_GUEST	in a guest: its directory in VM_DIR; on the host: empty
 #	REPO_DIR OUT_DIR PERF TAG ARCH_HAS_PMU PERF_TEST OPT_FILTER OPT_PERF OPT_VERBOSE PBM_*
 #
-# How it works.  All paths are the same in a guest. The queue is a directory with
-# one directory for each program; the guest that removes it runs the program.
+# How it works. All paths are the same in a guest. The queue is a directory with a directory for
+# each program. The guest that removes such a directory runs the program.
 
-# The recording of this test in a guest of another architecture is read here, too.
+# If the guest has another architecture, this host also reads the recording of this test.
 FOREIGN_TEST="hardware: samples of cycles"
 FOREIGN_CHECK="hardware: perf of $(uname -m) reads the samples of the guest"
 
@@ -43,7 +43,7 @@ guests__take()
 	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
 }
 
-# A guest sees only shared paths.
+# Share all paths that the tests need, because a guest sees only shared paths.
 guests__share_paths()
 {
 	local path
@@ -56,7 +56,7 @@ guests__share_paths()
 	done
 }
 
-# The argument of --guest, the guest's directory, comes from vm__run.
+# vm__run appends the guest's directory, which is the argument of --guest.
 guests__run()
 {
 	local results=$1 name command
@@ -77,8 +77,8 @@ guests__run()
 	cat "$VM_DIR"/*/results >"$results"
 }
 
-# A test without a result must not look like one that passed. perf test has several results,
-# whose names begin alike.
+# Add a failure for each test without a result, and for each test with two results. The names of
+# perf test's results begin with the same words.
 guests__check_names()
 {
 	local results=$1 names=$2 name
@@ -96,7 +96,7 @@ guests__check_names()
 	done < <(cut -f 2 "$results" | sort | uniq -d)
 }
 
-# The recording is in the directory of one of the guests.
+# Compare the output of this host's perf with the guest's. One guest has made the recording.
 guests__read_recording()
 {
 	local reader=$1 data

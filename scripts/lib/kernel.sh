@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The kernel of a guest: built from the pinned source, or a file.
+# Build the kernel of a guest from the pinned source, or use a given image.
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load,
 # log_to):
@@ -12,10 +12,10 @@
 #	TAG ARCH_* CACHE_DIR JOBS OPT_MIRROR OPT_INSTALL
 # Sets:
 #	KERNEL_IMAGE	the image to boot
-#	KERNEL_FROM	where it comes from, as text
+#	KERNEL_FROM	the origin of the image, for messages
 #
-# A kernel that was built stays in the cache, in a directory named after the
-# source, the configuration and the compiler.
+# Built kernels stay in the cache. The directory of a kernel is named after its source, its
+# configuration and the compiler.
 
 KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
 KERNEL_CONFIGS=("$REPO_DIR/selftests/config" "$REPO_DIR/selftests/config.vm")
@@ -30,7 +30,7 @@ kernel__make()
 	KCONFIG_ALLCONFIG="$1/wanted" make -C "$1/linux" O="$1/build" ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" -j "$JOBS" "${@:2}"
 }
 
-# The archives *-perf.tar.* lack the kernel.
+# Choose a source with the whole kernel: the archives *-perf.tar.* have only perf.
 kernel__choose_source()
 {
 	local entry full=()
@@ -64,7 +64,7 @@ kernel__unpack()
 		source__stream | tar -x -C "$part/linux" --strip-components=1 --no-same-owner
 }
 
-# Kconfig silently drops options with unmet dependencies.
+# Check the configuration, because Kconfig silently drops options with unmet dependencies.
 kernel__configure()
 {
 	local part=$1

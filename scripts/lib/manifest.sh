@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The manifest of an installation: its files with their checksums, and its directories.
+# The manifest of an installation lists its files with their checksums, and its directories.
 #
 # Usage (after lib/common.sh):
 #	manifest__write DIR	write the manifest for DIR, right before its files are
 #				installed below DESTDIR
 #	manifest__files		print the files
 #	manifest__changed	print the files that were changed since they were installed
-#	manifest__remove [FILE...]	remove all files except FILE..., then empty
-#				directories, and the manifest if no FILE is given
+#	manifest__remove [FILE...]	remove all files except FILE..., then directories that
+#				are empty, and the manifest if no FILE is given
 #
 # Reads:
 #	MANIFEST	its path
 #	DESTDIR		the root of the installation; empty for /
-#	HOME_DIR	the directory that only the installation uses, as it is called
-#			in that root
+#	HOME_DIR	the directory that only the installation uses, as a path in
+#			that root
 #
-# Paths of files and directories are relative to DESTDIR/. A line is "file SHA256 PATH", or
-# "dir PATH" for a directory that was not there before, or "root DIR" for DESTDIR.
+# Paths of files and directories are relative to DESTDIR/. A line is "file SHA256 PATH", "dir
+# PATH" for a directory that the installation has made, or "root DIR" for DESTDIR.
 
 manifest__print()
 {
@@ -46,7 +46,7 @@ manifest__files()
 	[[ ! -f $MANIFEST ]] || sed -n 's/^file [0-9a-f]* //p' "$MANIFEST"
 }
 
-# A file that is missing was removed, not changed.
+# A missing file does not count as changed.
 manifest__changed()
 {
 	[[ -f $MANIFEST ]] || return 0
@@ -55,8 +55,8 @@ manifest__changed()
 		sed -n 's/: FAILED.*//p' || :
 }
 
-# If the files were copied here from another root, shared directories may have been here
-# before, and stay. Python writes bytecode beside the modules that it reads.
+# If the files were copied here from another root, keep directories that other software may use.
+# Also remove the bytecode that Python has written beside the modules.
 manifest__remove()
 {
 	local path dirs only=''

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The options of the scripts, which end with one TAG.
+# Parse the arguments of the scripts: options, and one TAG at the end.
 #
 # Usage (after lib/common.sh, with a function print_usage):
 #	options__parse "$@" <<-'END'
@@ -12,15 +12,15 @@
 #		--uninstall	OPT_UNINSTALL	yes	instead
 #	END
 #
-# A line is an option, the variable that it sets, and the value. With a colon the
-# option has an argument, which is the value; with two it may have one. [] adds to
-# an array. A variable keeps its value if its option isn't given. -h and --help call
-# print_usage. An option with "instead" is given instead of a TAG.
+# A line has an option, the variable that it sets, and the value. An option with a colon has an
+# argument, which is the value. With two colons, the argument is optional. With [], the value is
+# added to an array. A variable keeps its value if its option isn't given. -h and --help call
+# print_usage. An option with "instead" replaces the TAG.
 #
 # Sets:
-#	TAG		empty after such an option
-#	OPTIONS_PASSED	what was given of the options that scripts pass on to others:
-#			--mirror, --jobs, --no-install, --quiet
+#	TAG		empty after an option with "instead"
+#	OPTIONS_PASSED	the given options that scripts pass on to other scripts: --mirror,
+#			--jobs, --no-install, --quiet
 
 options__set()
 {

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Debian packages: list the missing ones, install them, or refuse and print the command.
+# List missing Debian packages, and install them or print the command that does.
 #
 # Usage (after lib/common.sh, and log_to for an install):
 #	packages__missing PACKAGE...		print the packages that are not installed
 #	packages__require yes|no PACKAGE...	install the missing packages (yes), or
 #						die with the exact apt line (no)
-#	packages__update_lists yes|no		get apt's lists if there are none (yes, as root)
+#	packages__update_lists yes|no		get apt's lists if there are no lists (yes, as root)
 #	packages__numbered NAME			print the packages NAME-NUMBER of this
-#						distribution, by number
+#						distribution, in the order of numbers
 #
 # Reads:
 #	PERF_PACKAGES	below: the packages for fetching, patching and building perf
-#	CACHE_DIR	its installed-packages receives the names of installed packages
+#	CACHE_DIR	its file installed-packages lists the packages that were installed
 # Sets:
 #	PERF_PACKAGES
 #
-# Without root nothing can be installed: "yes" is then the same as "no".  Without dpkg,
-# the list is only printed, and the build itself finds what is missing.
+# Without root, nothing can be installed, so "yes" is the same as "no". Without dpkg, the list is
+# only printed, and the build fails if something is missing.
 
-# Each group has a purpose.  BPF in perf needs the second group: a build without it is
-# refused.  The third is optional for perf, and installed because tests and users of
-# perf want it: -z, the TUI, --to-ctf, script in Python and Perl, SDT probes,
-# disassembly, jitdump, libpfm names.
+# Each group has a purpose. BPF in perf needs the second group, and a perf without BPF is
+# refused. The third group is optional. It is installed because tests and users need its
+# features: -z, the TUI, --to-ctf, script in Python and Perl, SDT probes, disassembly, jitdump,
+# libpfm names.
 # shellcheck disable=SC2034 # read by the scripts that source this
 PERF_PACKAGES=(
 	# fetch, unpack, patch
@@ -48,15 +48,15 @@ packages__missing()
 	printf '%s\n' "$@" | sort -u | comm -23 - <(printf '%s\n' "$installed")
 }
 
-# Two scripts may call apt-get at once, and apt-get does not wait for all of its locks.
-# A daemon that a package starts must not inherit this lock (--close).
+# Use a lock, because two scripts may call apt-get at once, and apt-get does not wait for all of
+# its own locks. With --close, daemons that a package starts do not inherit the lock.
 packages__apt()
 {
 	flock --close "$PACKAGES_LOCK" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
-# A fresh machine may have no lists.
+# A new machine may have no lists.
 packages__update_lists()
 {
 	command -v apt-get > /dev/null || return 0
@@ -70,7 +70,7 @@ packages__numbered()
 	apt-cache search --names-only "^$1-[0-9]+\$" | awk '{ print $1 }' | sort -V
 }
 
-# The list in the cache is for people who want to remove the packages again.
+# Users who want to remove the packages later find their names in the cache.
 packages__install()
 {
 	run_logged "update the package lists" packages__apt update ||

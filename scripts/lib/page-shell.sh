@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The shell that runs the commands of a page, for scripts/lib/pages.py. It reads them from
-# stdin and starts in the checkout. Files in the checkout, /tmp and /usr/local are written
-# to an overlay in memory, and programs are pinned in a BPF file system of the page. Both
-# end with the namespaces of the shell, and so do its processes.
+# The shell that runs the commands of a page, for scripts/lib/pages.py. It reads the commands
+# from stdin and starts in the checkout. Files in the checkout, /tmp and /usr/local are written
+# to an overlay in memory, and programs are pinned in a BPF file system of the page. The overlay,
+# this file system and the processes of the page end with the namespaces of the shell.
 
 set -euo pipefail
 
@@ -24,7 +24,7 @@ mount -t bpf bpf /sys/fs/bpf
 mkdir /mnt/home
 cat >/mnt/commands
 cd -- "$REPO_DIR"
-# perf would read a recording from a pipe, or write one to it.
+# If stdin or stdout were a pipe, perf would read or write a recording there.
 HOME=/mnt/home timeout "$TIMEOUT" bash /mnt/commands </dev/null >/mnt/printed 2>&1 &
 trap exit TERM INT
 wait "$!" || :

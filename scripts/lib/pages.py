@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run the commands in the blocks of pages, and compare their output with the page.
 
-scripts/test-pages.sh calls this; its help has the rules. One shell,
+scripts/test-pages.sh calls this, and its --help explains the rules. One shell,
 scripts/lib/page-shell.sh, runs all commands of a page. cram writes its input, and finds
 the output and the status of each command. cram alone is not enough: it has no pattern
 for "any number, but the same tag twice", and reads neither .rst nor the README.
@@ -24,7 +24,7 @@ README_NOT_RUN = "scripts/lib/readme-not-run"
 # A line of a table in the README
 COLUMNS = re.compile(r"(\S.*?)?\t+\S.*")
 
-# Parts of a line of output that vary. Values of metadata come first, because they don't.
+# Parts of a line of output that vary. Metadata values, which must not vary, are matched first.
 PARTS = re.compile(
     r'(?P<value>= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
@@ -41,7 +41,7 @@ def die(text, following):
 
 
 class Block:
-    """Its commands with their output, or the reason why they are not run."""
+    """The commands of a block with their output, or the reason why they are not run."""
 
     def __init__(self, line, text, not_run):
         lines = text.split("\n")
@@ -67,7 +67,7 @@ class Block:
                 output.append(line)
 
     def parse_pasted(self, lines):
-        """Commands without prompts: a command ends where the shell would run it."""
+        """Split commands without prompts: a command ends where the shell would run it."""
         command = []
         for line in lines:
             if command or line:
@@ -80,14 +80,14 @@ class Block:
 
 
 def is_complete(command):
-    """bash warns where the end of a here-document is missing."""
+    """Return whether the command is complete. If the end of a here-document is missing, bash warns."""
     checked = subprocess.run(["bash", "-n"], input="\n".join(command), text=True,
                              stderr=subprocess.PIPE, check=False)
     return not command[-1].endswith("\\") and checked.returncode == 0 and not checked.stderr
 
 
 def rst_blocks(text):
-    """A mark "not run" is for the next block of its section."""
+    """Yield the blocks of a page. A comment "not run" is for the next block of its section."""
     document = docutils.core.publish_doctree(text, settings_overrides={"report_level": 5})
     not_run = None
     for node in document.findall():
@@ -116,7 +116,7 @@ def readme_blocks(text):
                 block.commands[-1][1].extend(lines.split("\n"))
             continue
         block = Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
-        # A line with columns is a table that has a mistake, and not a command.
+        # A line with columns belongs to a table with an error, and is not a command.
         if not not_run and not block.commands and not re.search(r"\S\t", lines):
             block.parse_pasted(lines.split("\n"))
         yield block
@@ -131,14 +131,14 @@ def read_blocks(page):
 
 
 def unescape(line):
-    """cram writes a line with a tab or a byte beyond ASCII like Python's bytes."""
+    """Undo the escapes of cram for lines with tabs or bytes beyond ASCII."""
     if line.endswith(" (esc)"):
         line = line[:-6].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
     return line
 
 
 def run_commands(commands):
-    """Return the output of each command, in lines, up to the first that ended the shell."""
+    """Return the output of each command, in lines, up to the first command that ended the shell."""
     script = []
     for command in commands + [["echo end"]]:
         script.append(b"next\n")

@@ -6,9 +6,9 @@
 #
 # Usage (after lib/common.sh):
 #	pin__list		print the known tags
-#	pin__of_state STATE	print the tags of a state
-#	pin__check_tag TAG	die if it is unknown, with the list
-#	pin__load TAG		read what is known of the tag, or die likewise
+#	pin__of_state STATE	print the tags with this state
+#	pin__check_tag TAG	die if the tag is unknown, and print the known tags
+#	pin__load TAG		set PIN_* for the tag; die if the tag is unknown
 #	pin__print_lacks TAG	print the tests that do not apply to the tag: a regular
 #				expression and a reason, with a tab between
 #

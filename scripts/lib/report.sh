@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Run programs of tests, print the results and count them.
+# Run test programs, print their results and count them.
 #
 # A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok" or
-# "skip". RESULTS is a file of them, to which the functions add.
+# "skip". RESULTS is a file of such lines, to which the functions add lines.
 #
 # Usage (after lib/common.sh):
-#	report__run LOG HOOK COMMAND...	run it as a group of its own, which common.sh
-#				ends on a signal, with its output in LOG; return its
-#				status. HOOK LOG is called after each test that passed
-#				or failed
+#	report__run LOG HOOK COMMAND...	run COMMAND in its own process group, which
+#				common.sh ends after a signal; write its output to LOG and
+#				return its status. Call HOOK LOG after each test that
+#				passed or failed
 #	report__add RESULTS LOG	add the results on stdin, and print them; for a failed
 #				test, also print its output
 #	report__expect_failures NAMES REASON
-#				print the results on stdin; of tests whose name matches NAMES
-#				(ERE), those that have failed as passed, and the others as
-#				failed, for this reason
+#				print the results on stdin. If the name of a test matches
+#				NAMES (ERE), print a failed test as passed, and a passed test
+#				as failed for this reason
 #	report__compare_skips RESULTS LIST FILTER
-#				make failures of the skips that aren't in the file LIST,
-#				see skips.awk; without LIST do nothing
-#	report__print_totals RESULTS	the last line; ends the script if a test has failed
-#				or none has run
+#				turn skips that aren't in the file LIST into failures,
+#				see skips.awk; without LIST, do nothing
+#	report__print_totals RESULTS	print the last line; end the script if a test has
+#				failed or no test has run
 #
 # Reads:
 #	RUN_DIR		a directory of this run, on this machine. RUN_DIR/output is a copy
-#			of the LOG that can be read while it grows: a LOG may be on a
-#			guest's host
+#			of LOG for reading while it grows, because LOG may be on the host
+#			of this guest
 #	OPT_VERBOSE	yes: print the whole output of every program
 
 # shellcheck disable=SC2034 # common.sh reads STEP_PIDS
@@ -61,7 +61,7 @@ report__record()
 	done
 }
 
-# All lines are written at once, or those of another guest come between.
+# Write all lines at once. Otherwise lines of another guest may come between them.
 report__add()
 {
 	tee -a -- "$1" | report__print_results "$2" >"$RUN_DIR/printed"
@@ -83,8 +83,8 @@ report__print_results()
 	done
 }
 
-# Print what the failed test NAME has printed before its result. A program that
-# broke down has no result: then it is the end of the output.
+# report__print_failure LOG NAME: print the output of the failed test NAME. If the program ended
+# without a result for NAME, print the end of its output.
 report__print_failure()
 {
 	local log=$1 name=$2
@@ -112,7 +112,7 @@ report__expect_failures()
 		{ print "ok", $2, "" }'
 }
 
-# Skips that the list has, and that didn't happen, are only printed.
+# A test of the list that was not skipped is only printed, and not a failure.
 report__compare_skips()
 {
 	local results=$1 list=$2 filter=$3 kind name reason

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The patch series of a tag: check it without a tree, and tell what it touches.
+# Read and check the patch series of a tag, without a tree.
 #
 # patches/TAG/series names patches as paths below patches/, part by part; see
-# Documentation/submission.rst. A patch has the same name, the last word of its path, on
-# each tag. The first tag that names a file owns it. The pinned tag comes first, then the
-# others in the order of scripts/pins.
+# Documentation/submission.rst. A patch has the same name on each tag: the last component of its
+# path. The first tag that names a file owns the file. The pinned tag comes first, then the other
+# tags in the order of scripts/pins.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
-#	series__load TAG	read its series; die if that or a patch is missing
-#	series__load_empty	no patches at all (--no-patches)
+#	series__load TAG	read the series; die if it or one of its patches is missing
+#	series__load_empty	use no patches (--no-patches)
 #	series__entries FILE	print the patches that a series names
-#	series__parts FILE	print the parts of these patches
-#	series__entries_of FILE PART...	only the patches in these
+#	series__parts FILE	print the parts of a series
+#	series__entries_of FILE PART...	print only the patches of these parts
 #	series__on_top_of LETTER	print the parts that a cover letter needs
 #	series__print_own TAG	print the patches of a tag that no tag before it names
 #	series__print_missing TAG	print the patches of the pinned tag that the series of
 #				TAG neither has nor lists as not needed
 #	series__print_unlisted	the patches that no series names
-#	series__quilt COMMAND...	quilt, with the series and its patches
-#	series__check_changes	die if a patch holds no change (needs diffstat)
+#	series__quilt COMMAND...	run quilt with the series and its patches
+#	series__check_changes	die if a patch changes nothing (needs diffstat)
 #	series__check_standin VERSION
 #				die if a patch touches a file in which the substitute
 #				VERSION differs from the tag
@@ -32,7 +32,7 @@
 # Reads:
 #	PBM_PATCHES	directory with the series and patches (default: patches)
 # Sets:
-#	SERIES_DIR	directory with all series and patches, absolute
+#	SERIES_DIR	absolute path of the directory with all series and patches
 #	SERIES_FILE	the tag's series; empty = no patches
 #	SERIES_PATCHES	array of the patches, in order
 #	SERIES_ID	hash of the series and of every patch
@@ -78,7 +78,7 @@ series__check_changes()
 	done
 }
 
-# A patch in a comment counts as listed: it was left out on purpose.
+# A patch in a comment counts as listed, because it was left out on purpose.
 series__print_unlisted()
 {
 	comm -23 \
@@ -134,7 +134,7 @@ series__load_empty()
 	SERIES_FILE='' SERIES_PATCHES=() SERIES_ID=none
 }
 
-# Each file is printed once, sorted.
+# Print each file once, sorted by path.
 series__touched()
 {
 	local patch
@@ -144,8 +144,8 @@ series__touched()
 	done | sort -u
 }
 
-# The reason is the first message about the last patch that is not a success. The names of
-# the patch, if quilt prints it, and of the file come before it.
+# The reason is the first message about the last patch that does not report success. Before it,
+# print the name of the patch, if quilt prints that, and the name of the file.
 series__print_reason()
 {
 	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The kernel source of a pinned tag: find it, fetch it, verify it, unpack it.
+# Find, fetch, verify and unpack the kernel source of a pinned tag.
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
 #	source__find_or_fetch BASE
-#				take the first of these: the source that the user
+#				use the first of these: the source that the user
 #				named, BASE if it was unpacked from a pinned source, the
 #				cache, the mirror, a download from kernel.org or from
 #				Debian's pool
-#	source__unpack BASE	unpack it into BASE/tree, complete or not at all
-#	source__makefile_version FILE	the version that a top Makefile names
+#	source__unpack BASE	unpack the source into BASE/tree, complete or not at all
+#	source__makefile_version FILE	print the version in a top Makefile
 #
 # Reads:
 #	OPT_SOURCE OPT_GIT OPT_MIRROR	options of the user, or empty
@@ -24,9 +24,9 @@
 #			version than PIN_VERSION
 #	SOURCE_FROM	its origin, for messages
 #
-# The sha256 of a file is compared with the pin right before it is unpacked.  If the
-# user names a source, its commit (--git) or the version in its top Makefile
-# (--source) is compared instead.
+# The sha256 of a file is compared with the pin right before the file is unpacked. If the user
+# names a source, its commit (--git) or the version in its top Makefile (--source) is compared
+# instead.
 
 # Neither perf nor its tests need these paths, which are nine tenths of the tree.
 SOURCE_EXCLUDES=(
@@ -60,7 +60,7 @@ source__sha256()
 
 # --- named by the user --------------------------------------------------------
 
-# The pin has the tag's own version, and the versions of substitutes.
+# The pin lists the version of the tag, and the versions of its substitutes.
 source__check_version()
 {
 	local version=$1 what=$2
@@ -153,7 +153,7 @@ source__use_base()
 	return 1
 }
 
-# A cached file with a wrong checksum is removed.
+# Remove a cached file with a wrong checksum.
 source__use_cache()
 {
 	local entry origin file sum version
@@ -192,8 +192,8 @@ source__use_mirror()
 
 # --- network ------------------------------------------------------------------
 
-# Status of the fetch functions: 0 fetched, 1 not there or not reachable.  Any
-# other error, such as a truncated download, ends the run.
+# Status of the fetch functions: 0 fetched, 1 file not found or server not reachable. Any other
+# error, such as a truncated download, ends the run.
 
 source__fetch_kernel_org()
 {
@@ -225,7 +225,7 @@ source__die_short()
 		"run it again, or name a source with --source, --git or --mirror"
 }
 
-# Print the archives that apt knows, in its order.
+# Print the archives that apt uses, in apt's order.
 source__pool_uris()
 {
 	# shellcheck disable=SC2016 # the $(...) is apt's
@@ -245,7 +245,7 @@ source__fetch_pool()
 		if run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
 			-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
 			download-file "${uri%/}/pool/main/l/linux/$file" "$part"; then
-			# apt answers a file: URI with a symbolic link.
+			# For a file: URI, apt makes a symbolic link.
 			[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
 			return
 		fi
@@ -338,9 +338,9 @@ source__stream()
 	esac
 }
 
-# perf takes its version from git or from PERF-VERSION-FILE: the tree's own Makefile cannot
-# print it in a tree that is cut down.  checkpatch.pl and other scripts refuse a tree
-# without drivers/ and fs/.
+# perf takes its version from git or from PERF-VERSION-FILE, because the Makefile of a tree with
+# missing directories cannot print it. checkpatch.pl and other scripts refuse a tree without
+# drivers/ and fs/.
 source__unpack_part()
 {
 	local part=$1

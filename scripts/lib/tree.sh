@@ -1,38 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The patched tree of an output directory: create it, bring it to another state
-# of the series, and never lose somebody's edits.
+# Create the patched tree of an output directory, update it to another state of the series, and
+# never lose a user's edits.
 #
 # Usage (after lib/common.sh, lib/series.sh, series__load,
 # source__find_or_fetch):
-#	tree__is_current	the tree, its source and its series are unchanged since the
-#				last run
-#	tree__check_edits	die if the tree holds edits that are in no patch
-#	tree__patch		apply the series beside the tree; die if it does not
-#	tree__update		bring the tree to that state
+#	tree__is_current	status 0 if the tree, its source and its series are
+#				unchanged since the last run
+#	tree__check_edits	die if the tree has edits that are in no patch
+#	tree__patch		apply the series outside of the tree; die if it does not apply
+#	tree__update		bring the tree to the state that tree__patch has made
 #	tree__reset		remove tree and objects, because the source has changed
 #
 # Reads:
 #	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR OUT_DIR	of the output directory
 #	SERIES_* SOURCE_ID TAG
 #
-# How it works.  BASE_DIR/tree is the unpacked source and never changes.  The
-# series is applied by quilt in a scratch directory that holds only the files it
-# touches: a patch that fails leaves the tree as it was.  Then each file whose
-# content differs is put into the tree.  A file whose content stays keeps its
-# mtime, so make rebuilds what depends on the rest, and every step can be done
-# again after an interruption.  In STATE_DIR:
+# How it works. BASE_DIR/tree is the unpacked source and never changes. quilt applies the series
+# in a scratch directory, which has only the files that the series touches. So a patch that fails
+# does not change the tree. Then each file whose content differs is copied to the tree. All other
+# files keep their mtime, so make rebuilds only objects of changed files. Every step can be
+# repeated after an interruption. In STATE_DIR:
 #
-#	touched		every file that a series ever touched in this tree; grows
-#	putting/	the scratch directory that is being put into the tree; it stays
-#			after an interruption
+#	touched		all files that a series ever touched in this tree
+#	putting/	the scratch directory whose files are being put into the tree;
+#			it stays after an interruption
 #	patched/	the scratch directory of the last complete run
-#	manifest	path, size and mtime of all files of the tree, then
-#	applied		source and series of that run; written last
+#	manifest	path, size and mtime of all files of the tree
+#	applied		source and series of the last complete run; written last
 #
-# A scratch directory lists the files that its series touches in .touched; all others
-# are as in the base.
+# In a scratch directory, .touched lists the files that the series touches. All other files are
+# the same as in BASE_DIR/tree.
 
 TREE_STAMP_FORMAT=1
 
@@ -59,7 +58,7 @@ tree__is_current()
 	cmp -s "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR")
 }
 
-# Two files are the same if their content is, or if both are missing.
+# Two files are the same if their content is the same, or if both are missing.
 tree__same()
 {
 	if [[ -e $1 || -L $1 ]]; then
@@ -69,7 +68,8 @@ tree__same()
 	fi
 }
 
-# Print the path of a file that the series of a scratch directory makes.
+# tree__path_in DIR FILE: print the path of FILE as the series of the scratch directory DIR made
+# it
 tree__path_in()
 {
 	local dir=$1 file=$2
@@ -81,9 +81,9 @@ tree__path_in()
 	fi
 }
 
-# A file is not edited if the last run left it so, finished or not, or if the series now
-# makes it so (after quilt refresh). quilt, patch, editors and tree__put_file leave other files
-# beside it.
+# A file is not edited if it is as the last run, finished or not, has left it, or as the series
+# now makes it (after quilt refresh). Backups and other files that quilt, patch, editors and
+# tree__put_file leave are not edits.
 tree__is_edited()
 {
 	local file=$1 dir
@@ -95,7 +95,7 @@ tree__is_edited()
 	done
 }
 
-# Print how many patches the last run applied that are not applied now.
+# Print the number of patches that the last run applied and that are not applied now.
 tree__count_popped()
 {
 	local wanted applied
@@ -170,7 +170,7 @@ tree__patch()
 
 # --- bring the tree there -----------------------------------------------------
 
-# The tree is moved away first, so that half a tree never looks like a whole one.
+# Rename the tree first, so that an incomplete tree never looks complete.
 tree__reset()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
@@ -179,7 +179,7 @@ tree__reset()
 	rm -rf -- "$TREE_DIR.part" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/putting" "$STATE_DIR/touched"
 }
 
-# The tree appears after its manifest, in the state of a run without patches.
+# Create the tree after its manifest, in the state of a run without patches.
 tree__create()
 {
 	rm -rf -- "$TREE_DIR.part" "$STATE_DIR/patched" "$STATE_DIR/putting"
@@ -204,8 +204,8 @@ tree__die_write()
 	die "cannot write $TREE_DIR" "check its owner and mode, and $LOG_FILE"
 }
 
-# New content gets a new mtime, even if the file had this content before: make has built
-# objects from other content since.
+# New content gets a new mtime, even if the file had this content before, because make may have
+# built objects from other content since then.
 tree__put_file()
 {
 	local file=$1 wanted
@@ -224,7 +224,7 @@ tree__put_file()
 	fi
 }
 
-# The state directory gets what is to be put into the tree.
+# Move the files that will be put into the tree to the state directory.
 tree__take_scratch()
 {
 	touch "$STATE_DIR/touched" &&
@@ -234,8 +234,8 @@ tree__take_scratch()
 		mv -- "$SCRATCH_DIR" "$STATE_DIR/putting"
 }
 
-# With the files in .pc, quilt push, pop and refresh work in the tree. The path of the
-# patches there is relative, so a copy of the checkout uses its own patches.
+# With the files in .pc, quilt push, pop and refresh work in the tree. .pc has a relative path to
+# the patches, so a copy of the checkout uses its own patches.
 tree__put_quilt()
 {
 	rm -rf -- "$TREE_DIR/.pc" || return

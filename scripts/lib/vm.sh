@@ -5,11 +5,11 @@
 #
 # Usage (after lib/common.sh, lib/arch.sh, lib/debian.sh, lib/kernel.sh,
 # lib/splats.sh, arch__load, log_to, kernel__prepare):
-#	vm__prepare		packages; the userland of another architecture
-#	vm__share DIR		the guest sees DIR under its name, read-only
-#	vm__run COMMAND		boot, run it in each guest, with the guest's directory as
-#				one more argument, and print its output; sets VM_STATUS.
-#				Dies if a guest does not boot or does not end
+#	vm__prepare		install packages; unpack the userland of another architecture
+#	vm__share DIR		let guests read DIR, under the same path
+#	vm__run COMMAND		boot, run COMMAND in each guest, with the guest's directory
+#				as one more argument, and print its output; set VM_STATUS.
+#				Die if a guest does not boot or does not end
 #	vm__check_log		print complaints of the guests' kernels; status 1 if there
 #				are any
 #
@@ -17,22 +17,22 @@
 #	VM_DIR		guest N's directory VM_DIR/N receives console.log, report (what
 #			the command printed) and status.  The guests can write to all
 #			of VM_DIR and to nothing else; other writes go to their memory
-#	OPT_ACCEL	kvm, tcg, or empty: KVM if it works
+#	OPT_ACCEL	kvm, tcg, or empty: KVM if it works, otherwise TCG
 #	OPT_INSTALL ARCH_* KERNEL_*
 #	PBM_VM_BOOT	seconds in which a boot reaches user space (default: 5 with
 #			KVM, 120 with TCG)
 #	PBM_VM_TIMEOUT	seconds after which the guests are ended (default 3600)
-#	PBM_VM_GUESTS	(default 2)
-#	PBM_VM_MEMORY	of each guest (default 2G)
-#	PBM_VM_CPUS	likewise (default 1)
+#	PBM_VM_GUESTS	number of guests (default 2)
+#	PBM_VM_MEMORY	memory of each guest (default 2G)
+#	PBM_VM_CPUS	CPUs of each guest (default 1)
 # Sets:
-#	VM_STATUS	exit status of the command, the greatest
+#	VM_STATUS	the highest exit status of the command in a guest
 #
-# How it works.  The kernel gets a small initramfs (guest-initramfs.sh) that
-# mounts this machine's root, or the userland, by 9p below an overlay in memory,
-# the shared directories over it, and starts guest-init.sh, which runs the
-# command.  Status and results come back in VM_DIR, never from the console.  A missing
-# file is a failure.  Two guests with one CPU each do more work than one with two.
+# How it works. The kernel gets a small initramfs (guest-initramfs.sh). It mounts this machine's
+# root, or the userland, by 9p below an overlay in memory, and then the shared directories. It
+# starts guest-init.sh, which runs the command. Status and results come back in VM_DIR, never
+# from the console. A missing file is a failure. Two guests with one CPU do more work than one
+# guest with two CPUs.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 
@@ -50,7 +50,7 @@ vm__prepare()
 	VM_BUSYBOX=$DEBIAN_DIR/bin/busybox
 }
 
-# Directories below a shared one come with it.
+# A directory below a shared directory is already shared.
 vm__share()
 {
 	local dir=$1 share
@@ -92,8 +92,8 @@ vm__load_arguments()
 		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci
 		-device virtio-serial-pci -device "virtserialport,chardev=report,name=report"
 		-virtfs "local,path=${VM_ROOT//,/,,},mount_tag=root,security_model=none,readonly=on,multidevs=remap")
-	# Randomized addresses make TCG take twice as long: 200 times /bin/true 5.9 s of
-	# user time, and 0.4 s without.
+	# Under TCG, randomized addresses double the time of the tests. 200 runs of /bin/true
+	# took 5.9 s of user time, and 0.4 s without them.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
 		path=${VM_SHARES[i]#* } mode=on
@@ -102,7 +102,7 @@ vm__load_arguments()
 	done
 }
 
-# Unknown parameters of the kernel become the environment of its init.
+# The kernel passes unknown parameters to init as environment variables.
 vm__accel_arguments()
 {
 	local scale=1 emulated=0
@@ -113,8 +113,8 @@ vm__accel_arguments()
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
-# The guest ends with this script, even if the script is killed. It is disowned, so that
-# bash doesn't report its end: vm__boot() does.
+# The guest ends with this script, even if the script is killed. The guest's job is disowned, so
+# that bash does not report its end. vm__boot() does that.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -136,7 +136,7 @@ vm__is_running()
 	kill -0 "${STEP_PIDS[$1]}" 2>/dev/null
 }
 
-# Status 1 and VM_REASON mean that the guest did not reach user space.
+# If the guest does not reach user space, set VM_REASON and return 1.
 vm__await_start()
 {
 	local guest=$1 seconds=$2 end=$3
@@ -155,8 +155,8 @@ vm__await_start()
 	done
 }
 
-# Guests $3 to $4 are started. Status 1 and VM_REASON mean that VM_GUEST did not reach
-# user space.
+# Start guests $3 to $4. If the guest VM_GUEST does not reach user space, set VM_REASON and
+# return 1.
 vm__boot()
 {
 	local accel=$1 seconds=$2 first=$3 last=$4 end
@@ -173,8 +173,8 @@ vm__boot()
 	done
 }
 
-# vm__die GUEST TEXT NEXT...: the first complaint of its kernel is the cause; after it
-# come pages of registers.
+# vm__die GUEST TEXT NEXT...: print the first complaint of the guest's kernel, which is the
+# cause, and the end of the console. Then die.
 vm__die()
 {
 	local dir=$VM_DIR/$1
@@ -199,7 +199,7 @@ vm__kvm_refusal()
 	fi
 }
 
-# /dev/kvm may exist and still hang guests, so one guest boots first.
+# Boot one guest first, because guests can hang although /dev/kvm exists.
 vm__boot_kvm()
 {
 	local seconds=${PBM_VM_BOOT:-5}
@@ -234,7 +234,7 @@ vm__end_reports()
 	VM_TAIL_PIDS=()
 }
 
-# A guest without a status is a failure of the whole run.
+# If a guest has no status, the whole run fails.
 vm__check_guest()
 {
 	local guest=$1 end=$2
