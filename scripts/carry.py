@@ -6,26 +6,26 @@ usage: scripts/carry.py [options] TAG
 
 Carries changes in the series of TAG to the series of the other tags. It carries the
 patches that were changed, added or removed since the last commit of this checkout. If a
-tag has an adapted patch in place of a changed one, the change is merged into it. An
-adapted patch is removed when the shared one makes the same files there; a tag whose
-files differ gets an adapted one. A new patch comes after the patch that it follows in
-the series of TAG, in the same part.
+tag has an adapted patch in place of a changed one, the change is merged into the adapted
+patch. An adapted patch is removed if the shared patch makes the same files on that tag. A
+tag on which the shared patch makes other files gets an adapted patch. A new patch is
+placed in the same part, after the patch that it follows in the series of TAG.
 
-git does the merging, in repo/ of --out. It stops at a conflict, and this script prints
-the patch and the files. Correct the files there, "git add" them, "git rebase --continue"
-("git rebase --skip" for a patch that the tag doesn't need), and call this script with
---continue. Nothing in patches/ changes before all tags are done.
+git merges in the directory repo/ of --out. At a conflict, git stops, and this script
+prints the patch and the files. Correct the files there, run "git add" for them and "git
+rebase --continue" ("git rebase --skip" if the tag doesn't need the patch). Then call this
+script with --continue. Nothing in patches/ changes before all tags are done.
 
-  --to TAG          only to this tag, can be repeated; a tag without a series gets the
-                    whole series
-  --since COMMIT    changes since COMMIT (default: HEAD)
-  --out DIR         where it works (default: out/carry)
+  --to TAG          carry only to this tag. This option can be repeated. A tag without a
+                    series gets the whole series
+  --since COMMIT    carry the changes since COMMIT (default: HEAD)
+  --out DIR         directory for repo/ and other files (default: out/carry)
   -h, --help        this text
 
 Prints a line for each patch that changes. Read "git diff patches/" afterwards,
-and run check-series.sh of each tag.
+and run check-series.sh for each tag.
 Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh
-Exit status: 0 done, 1 it stopped at a conflict, 2 could not run.
+Exit status: 0 done, 1 stopped at a conflict, 2 could not run.
 """
 import getopt
 import json
@@ -77,18 +77,18 @@ def write(path, text):
 # --- series -------------------------------------------------------------------
 
 def known_tags():
-    """The tags of scripts/pins in their order, but the pinned one first."""
+    """Return the tags of scripts/pins in their order, but the pinned tag first."""
     tags = re.findall(r"(?m)^tag\s+(\S+)\s+(\S+)", read(PINS))
     return [tag for tag, _ in sorted(tags, key=lambda known: known[1] != "pinned")]
 
 
 def key(entry):
-    """Patches with the same name are the same patch on several tags."""
+    """Return the name of a patch. Patches with the same name are the same patch on several tags."""
     return os.path.basename(entry)
 
 
 def weave(first, second):
-    """The names of both, in the order of the first; each other name comes after the one that it follows."""
+    """Return the names of both lists in the order of the first. Other names follow their predecessor in the second."""
     names = list(first)
     for previous, name in zip([None, *second], second):
         if name not in names:
@@ -97,7 +97,7 @@ def weave(first, second):
 
 
 class Series:
-    """The series file of a tag: patches by name, in order, parts and comments."""
+    """The series file of a tag: patches by name and in order, parts and comments."""
     def __init__(self, top, tag):
         self.top = top
         self.tag = tag
@@ -112,7 +112,7 @@ class Series:
             last = self.read_line(line, last)
 
     def read_line(self, line, last):
-        """Returns the name or the part that comes before the next line."""
+        """Read a line. Return the name or the part that comes before the next line."""
         words = line.split()
         if line.startswith("# part "):
             part = words[2].rstrip(":")
@@ -143,19 +143,19 @@ class Series:
 
 
 def without_lines(text):
-    """A patch without line numbers and the names of functions after them."""
+    """Return a patch without line numbers and without the function names after them."""
     return re.sub(r"(?m)^@@ -\S+ \S+ @@.*", "@@", text)
 
 
 def header(text):
-    """The text before the diffstat."""
+    """Return the text before the diffstat."""
     return text[:re.search(r"(?m)^---$", text).start()]
 
 
 # --- the repository -----------------------------------------------------------
 
 class Carry:
-    """One run, or an interrupted one. Its state is in DIR/state."""
+    """A run of the script, new or continued. Its state is in DIR/state."""
     def __init__(self, directory):
         self.dir = directory
         self.repo = f"{directory}/repo"
@@ -207,7 +207,7 @@ class Carry:
         self.save()
 
     def refuse_changes(self, targets, carried):
-        """Changes of the targets' own patches would be lost."""
+        """Stop if patches of the target tags were changed, because these changes would be lost."""
         for target in targets:
             names = {f"{target}/series"}
             for when in ("old", "new"):
@@ -229,7 +229,7 @@ class Carry:
         self.git("commit", "-q", "-m", f"base {tag}")
 
     def add_series(self, branch, series):
-        """A commit for each patch, whose subject is its entry."""
+        """Make a commit for each patch. The subject of the commit is the entry of the patch."""
         self.git("checkout", "-q", "-b", branch, f"base/{series.tag}")
         for entry in series.entries.values():
             done = run("patch", "-p1", "--force", "--fuzz=0", "--no-backup-if-mismatch", "-i",
@@ -241,7 +241,7 @@ class Carry:
             self.git("commit", "-q", "--allow-empty", "-m", entry)
 
     def commits(self, branch, tag):
-        """The commits of a series, by name of the patch."""
+        """Return the commits of a series, by name of the patch."""
         lines = self.git("log", "--reverse", "--format=%H %s", f"base/{tag}..{branch}").splitlines()
         return {key(line.split()[1]): line.split()[0] for line in lines}
 
@@ -249,8 +249,8 @@ class Carry:
 
     def order(self, tag):
         """
-        The patches for a tag and the not needed ones, in order: the tag's own order, unless the order of the
-        source has changed.
+        Return the patches for a tag, needed or not, in the order of the tag, or in the order of the source if
+        that order has changed.
         """
         source = self.state["from"]
         before, after, mine = self.series(source, "old"), self.series(source, "new"), self.series(tag, "old")
@@ -267,7 +267,7 @@ class Carry:
         return order
 
     def todo(self, tag):
-        """The list for git rebase: the tag's own commits, and the changes of the source's patches."""
+        """Return the list for git rebase: the tag's own commits, and the changes of the source's patches."""
         source = self.state["from"]
         before, after = self.series(source, "old"), self.series(source, "new")
         mine = self.commits(f"old/{tag}", tag)
@@ -317,7 +317,7 @@ class Carry:
     # --- back to patches ------------------------------------------------------
 
     def export(self):
-        """Write the series of all tags in DIR/result, and from there in patches/."""
+        """Write the series of all tags to DIR/result, and from there to patches/."""
         shutil.rmtree(f"{self.dir}/result", ignore_errors=True)
         source = self.state["from"]
         exports = {}
@@ -330,7 +330,7 @@ class Carry:
         self.publish()
 
     def publish(self):
-        """Unchanged files keep their time. Patches that no series names any more are removed."""
+        """Copy DIR/result to patches/. Keep the mtime of unchanged files, and remove patches that no series names."""
         wanted = set(files_below(f"{self.dir}/result"))
         for name in files_below(PATCHES):
             if name.endswith(".patch") and name not in wanted:
@@ -349,8 +349,8 @@ def files_below(top):
 
 class Export:
     """
-    The texts of the patches of a tag: made from the commits of a branch, or, without one, as they are. The
-    path of a text depends on the tags before.
+    The texts of the patches of a tag. They are made from the commits of a branch. Without a branch, they are
+    the present files. The path of a text depends on the tags before this tag.
     """
     def __init__(self, carry, tag, branch, before):
         self.carry = carry
@@ -370,7 +370,7 @@ class Export:
         self.entries = {name: self.entry_for(name) for name in self.texts}
 
     def sharing(self, name):
-        """The tags before this one that had the same file."""
+        """Return the tags before this tag that shared the file."""
         return [other for other in self.before
                 if name in other.texts and other.old.entries.get(name, "") == self.old.entries.get(name)]
 
@@ -382,7 +382,7 @@ class Export:
         return f"{self.place[name]}/{self.tag}/{name}" if having else f"{self.place[name]}/{name}"
 
     def makes(self, commit, name, text):
-        """Whether the patch turns the parent of the commit into the commit."""
+        """Return whether the patch turns the parent of the commit into the commit."""
         index = {"GIT_INDEX_FILE": f"{self.carry.dir}/index"}
         path = f"{self.carry.dir}/candidate.patch"
         write(path, text)
@@ -394,7 +394,7 @@ class Export:
             self.carry.git("write-tree", **index) == self.carry.git("rev-parse", f"{commit}^{{tree}}")
 
     def make_text(self, head, commit):
-        """A new patch in the form of quilt refresh, with that header."""
+        """Return a new patch in the form of quilt refresh, with that header."""
         path = f"{self.carry.dir}/body.patch"
         changes = self.carry.git("diff", "-p", "--no-renames", "--no-indent-heuristic", f"{commit}^", commit, check=False).stdout
         body = re.sub(r"(?m)^index .*\n", "", changes)
@@ -406,7 +406,7 @@ class Export:
         return f"{head}---\n{run('diffstat', '-p1', path, check=False).stdout}\n{body}"
 
     def merged_header(self, name):
-        """The header of a tag's own patch, merged with the changes of the source's header."""
+        """Return the header of a tag's own patch, merged with the changes of the source's header."""
         before, after = self.carry.series(self.source.tag, "old"), self.source
         if name not in self.old.entries:
             return header(after.text(name))
@@ -437,7 +437,7 @@ class Export:
         return next(candidates, None) or self.make_text(head, commit)
 
     def candidates(self, name, head):
-        """The text of the pinned tag, the present text of the file, and others with that header."""
+        """Yield the text of the pinned tag, the present text of the file, and other texts with that header."""
         others = [other.texts[name] for other in self.before if name in other.texts]
         yield from (other.texts[name] for other in [*self.before[:1], *self.sharing(name)] if name in other.texts)
         path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"
@@ -462,7 +462,7 @@ class Export:
                 print(f"{self.tag}: {entry} (removed)")
 
     def write_series(self):
-        """Write the lines of the old series, or of the source's for a new tag, in the new order."""
+        """Write the lines of the old series in the new order. A new tag gets the lines of the source's series."""
         old = self.old if self.old.place else self.source
         order = [*old.place] if self.tag not in self.carry.state["targets"] else self.carry.order(self.tag)
         lines, part = [*old.comments.get(None, [])], None

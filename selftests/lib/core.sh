@@ -32,10 +32,11 @@
 #
 # Reads:
 #	KTAP_HELPERS		the path of ktap_helpers.sh
-#	PRINT_LOGS		failed: print only the output of failed tests (default: all)
+#	PRINT_LOGS		failed: print only the output of failed tests (default: print
+#				the output of all tests)
 # Sets:
 #	TMP			a directory for the test file, removed at the end
-#	TEST_FILE		its name
+#	TEST_FILE		the name of the test file
 #
 # Exit status: the status of ktap_helpers.sh, 0 if no test failed
 
@@ -86,7 +87,7 @@ title()
 	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
 }
 
-# exec also sends the output of end_test to the log, after a command has failed.
+# Use exec, so that the output of end_test goes to the log, too, after a command has failed.
 run_one_test()
 (
 	exec >"$TMP/log" 2>&1
@@ -100,7 +101,7 @@ run_one_test()
 	"$1"
 )
 
-# Writes the reason if PBM_LACKS lists the test.
+# If PBM_LACKS lists the test, write the reason and return 0.
 is_lacking()
 {
 	local test reason
@@ -120,7 +121,7 @@ report_one_test()
 {
 	local name=$1 status=$2
 
-	# Any command may fail with 4; only skip() leaves a reason.
+	# Any command may fail with status 4, but only skip() leaves a reason.
 	if [[ $status = "$KSFT_SKIP" && ! -s $TMP/skip-reason ]]; then
 		status=$KSFT_FAIL
 	fi
@@ -137,7 +138,7 @@ report_one_test()
 	esac
 }
 
-# In the order of the file
+# Set SELECTED to the selected tests, in the order of the file.
 select_tests()
 {
 	local test

@@ -10,7 +10,7 @@ SNIPPET=$SELFTESTS/../Kbuild.snippet
 # The first lines of each source
 SOURCE_HEAD=
 
-# The tests must not see the make, the build or the git of their caller.
+# The variables of the caller for make, the build and git must not change the tests.
 isolate()
 {
 	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O V CLANG SOURCE_DATE_EPOCH BPF_METADATA_BEGAN
@@ -31,8 +31,8 @@ need()
 	done
 }
 
-# enter_new_project DIRECTORY NAME...: make a directory with a program NAME.bpf.c for each NAME, and
-# with a makefile. Standard input has its variables. Go there.
+# enter_new_project DIRECTORY NAME...: make a directory with a program NAME.bpf.c for each NAME,
+# and with a makefile. Standard input has the variables of the makefile. Change to the directory.
 enter_new_project()
 {
 	local dir=$1 name
@@ -79,7 +79,7 @@ must_not_build()
 	grep -q -F -e "$text" "$TMP/make" || fail "make $* does not say '$text'"
 }
 
-# stamped NAME KEY: print the value of a key of an object, as C source
+# stamped NAME KEY: print the value of KEY in the object NAME, as C source
 stamped()
 {
 	sed -n "s/^const char bpf_metadata_$2\[].* = \(\".*\"\);\$/\1/p" "$1.bpf.metadata.h"

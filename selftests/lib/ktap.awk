@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Read the output of kselftest/runner.sh for one test program (-v program=NAME), and print
-# a line for each result: "ok", "not ok" or "skip", a tab, the name, a tab, the reason.
-# With -v unfinished=1 the program still runs.
+# Read the output of kselftest/runner.sh for one test program (-v program=NAME), and print a line
+# for each result: "ok", "not ok" or "skip", a tab, the name, a tab, the reason. -v unfinished=1
+# means that the program still runs.
 #
-# These are failures, too: a planned result that is missing, a program without a plan, and
-# a program that ends with an error although all its tests passed.
+# These count as failures, too: a missing result of the plan, a program without a plan, and a
+# program that ends with an error although all its tests passed.
 
 function result(kind, name, reason)
 {
 	printf "%s\t%s\t%s\n", kind, name, reason
 }
 
-# The part of a line after "# SKIP", or "" if there is none
+# Return the part of a line after "# SKIP", or "" if the line has no such part.
 function skip_reason(line)
 {
 	if (!match(line, /# SKIP/))

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Read the output of "perf test", and print a line for each result, as ktap.awk does. perf's
-# tests skip with status 2, kselftest's with 4. This file needs neither: it reads "Skip".
+# Read the output of "perf test", and print a line for each result, as ktap.awk does. A skipped
+# test has status 2 in perf and status 4 in kselftest. This file does not use the status. It
+# reads the word "Skip".
 
 {
 	gsub(/\033\[[0-9;]*[A-Za-z]/, "")
 	gsub(/\r/, "")
 }
 
-# The form in which perf's shell tests print the reason
+# perf's shell tests print the reason in this form.
 /\[Skipped .*\]/ {
 	why = $0
 	sub(/^.*\[Skipped */, "", why)

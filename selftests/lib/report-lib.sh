@@ -14,8 +14,8 @@ HEX='[0-9a-f]'
 # shellcheck disable=SC2034 # the tests use it
 FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
 
-# All tests of a file share these recordings. They have four programs of the same name: two
-# versions, one program without metadata, and the first version again.
+# All tests of a file share these recordings. They have samples of four programs with the same
+# name: two versions, one program without metadata, and the first version again.
 record_once()
 {
 	[[ ! -e $TMP/ids ]] || return 0
@@ -29,13 +29,13 @@ record_once()
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
 }
 
-# Without callchains: they hide the rows that the test reads.
+# Print no callchains, because they hide the rows that the tests read.
 report()
 {
 	"$PBM_PERF" report --stdio --no-children -g none "$@"
 }
 
-# The rows of perf report, as KEY[|KEY...]<TAB>PERIOD
+# Print the rows of perf report, as KEY[|KEY...]<TAB>PERIOD.
 rows()
 {
 	report -t '|' "$@" >"$TMP/report"
@@ -44,19 +44,19 @@ rows()
 		"$TMP/report" | sort
 }
 
-# Read lines KEY<TAB>PERIOD and print the sum for each key. %d of mawk ends at 2^31.
+# Read lines KEY<TAB>PERIOD and print the sum for each key. %d of mawk is limited to 2^31.
 sum_up()
 {
 	awk -F '\t' '{ sum[$1] += $2 } END { for (key in sum) printf "%s\t%.0f\n", key, sum[key] }' | sort
 }
 
-# ID NAME<TAB>PERIOD, as -s bpf_prog prints them
+# Print ID NAME<TAB>PERIOD for each program, as -s bpf_prog does.
 costs_by_program()
 {
 	perfdata costs "$1" | awk -F '\t' '{ print ($1 == "N/A" ? $1 : $1 " " $2) "\t" $4 }' | sum_up
 }
 
-# ID<TAB>KEY=VALUE, ... sorted by key. $2 (ERE) selects keys.
+# Print ID<TAB>KEY=VALUE, ... for each program, sorted by key. $2 (ERE) selects keys.
 sets_by_program()
 {
 	perfdata block "$1" | sort -t $'\t' -k 1,1n -k 4,4 | awk -F '\t' -v keys="^(${2:-.*})$" '
@@ -64,9 +64,10 @@ sets_by_program()
 		END { for (id in set) print id "\t" set[id] }'
 }
 
-# costs_by_set FILE [KEYS [SAMPLES]]: SET<TAB>PERIOD, as -s bpf_metadata prints them. The sets
-# come from the block of FILE, the samples from SAMPLES (default: FILE). A program in the block
-# without any of the keys is (none). A program that is not in the block is (unknown).
+# costs_by_set FILE [KEYS [SAMPLES]]: print SET<TAB>PERIOD, as -s bpf_metadata does. The sets
+# come from the block of FILE, the samples from SAMPLES (default: FILE). For a program in the
+# block with none of the keys, SET is (none). For a program that is not in the block, SET is
+# (unknown).
 costs_by_set()
 {
 	sets_by_program "$1" "${2:-}" >"$TMP/sets"
@@ -80,14 +81,14 @@ costs_by_set()
 		"$TMP/sets" "$TMP/looked-at" - | sum_up
 }
 
-# VALUE<TAB>PERIOD of field $1 of perf script, for the samples in file $2
+# Print VALUE<TAB>PERIOD for the values of field $1 of perf script, for the samples in file $2.
 script_costs()
 {
 	"$PBM_PERF" script -G -F "period,$1" -i "$2" | sed 's/^ *\([0-9]*\)  *\(.*\)/\2\t\1/' | sum_up
 }
 
-# $TMP/want-prog and $TMP/want-set have the costs, as perf report prints them: with a blank after
-# the id and each comma.
+# Write the costs to $TMP/want-prog and $TMP/want-set as perf report prints them, with a blank
+# after the id and after each comma.
 want_script_costs()
 {
 	sed 's/^\([0-9]*\) /\1:/' "$TMP/want-prog" | sort >"$TMP/want"
@@ -103,8 +104,8 @@ want_warnings()
 	printf "WARNING: No BPF program has metadata with the key '%s'\n" "$@" >"$TMP/want"
 }
 
-# Two programs. The set of one has umlauts. The set of the other has $1 times characters that take
-# two columns, one column and none.
+# Write a file with two programs. The set of the first program has umlauts. The set of the second
+# program has $1 times characters that take two columns, one column and no column.
 made_up_wide()
 {
 	made_up <<-END
@@ -113,8 +114,9 @@ made_up_wide()
 	END
 }
 
-# count_aligned COLUMN...: print the number of the rows on standard input that have all columns.
-# Fail unless each column begins at the same place in all rows. COLUMN is an ERE of its text.
+# count_aligned COLUMN...: print the number of rows on standard input that have all columns. Fail
+# unless each column begins at the same place in all rows. COLUMN is an ERE that matches the text
+# of the column.
 count_aligned()
 {
 	python3 - "$@" <(cat) <<-'END'

@@ -3,35 +3,36 @@
 #
 # Every test file sources this file, and ends with: run_tests
 #
-# core.sh tells what a test is, and how it ends. A file whose tests neither load BPF programs
-# nor count those of the machine sets BESIDE=yes: run-selftests.sh runs it beside others. A test
-# may call
+# core.sh explains what a test is, and how it ends. If the tests of a file neither load BPF
+# programs nor count the programs of the machine, the file sets BESIDE=yes. run-selftests.sh runs
+# such files at the same time as other files. A test may call
 #
-#	native_only TEXT	skip in an emulated machine: there the test takes long and
-#				shows nothing new. NATIVE_ONLY=TEXT before run_tests does this
-#				for all tests of the file
+#	native_only TEXT	skip on an emulated machine, where the test takes long and
+#				shows nothing new. NATIVE_ONLY=TEXT before run_tests skips all
+#				tests of the file
 #	all_only		skip unless run-selftests.sh has --all
-#	few_symbols		before the tests of a file: perf sees 1/64 of the kernel's symbols.
-#				To read all of them takes longer than most commands of perf
-#	all_symbols		undo that, for the rest of the file
-#	own_mounts [COMMAND]	before the tests of a file: run it in a mount namespace with a BPF
-#				file system, after this shell command
-#	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can be run
+#	few_symbols		before the tests of a file: let perf see only 1/64 of the
+#				kernel's symbols, because reading all symbols takes long
+#	all_symbols		undo few_symbols, for the rest of the file
+#	own_mounts [COMMAND]	before the tests of a file: run the file in a mount namespace with
+#				a BPF file system, after the shell command COMMAND
+#	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can run
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
-#	hold -o NAME...		the same, with program names that no other test uses: programs
-#				of the same name would make the records ambiguous
+#	hold -o NAME...		the same, with program names that no other test uses, because
+#				programs with the same name make records ambiguous
 #	own NAME		print the name that "hold -o" gives to program NAME
-#	hold_handmade MODE	the same for "handmade_btf MODE"
+#	hold_handmade MODE	the same as hold, for the programs of "handmade_btf MODE"
 #	spend [INDEX TIMES]...	make record run each of these held programs TIMES times
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		write the output of perf script --show-bpf-events to FILE.script
 #	start_recording FILE OPTION...	start perf record in the background, and return when it
 #				records
-#	control COMMAND		send a command of --control, and wait for the acknowledgement
-#	stop_recording		end it; fail if perf record fails or prints anything unusual
-#	deny_bpf COMMAND ERRNO	write $TMP/denied-perf: runs perf, and this bpf() command fails
-#	churn OPTION...		load and unload programs, add them to $TMP/list
+#	control COMMAND		send a command to --control, and wait for the acknowledgement
+#	stop_recording		end perf record; fail if it fails or prints anything unusual
+#	deny_bpf COMMAND ERRNO	write $TMP/denied-perf, a script that runs perf so that this
+#				bpf() command fails
+#	churn OPTION...		load and unload programs, and add them to $TMP/list
 #	start_churn OPTION...	the same in the background, for programs that stay
 #	await_churn WORD	wait until churn prints the word
 #	tell_churn		let churn go on
@@ -41,24 +42,24 @@
 #	try_ask COMMAND...	the same; if the answer is an error, return 1 and set ERROR
 #	await WHAT COMMAND...	wait until the command succeeds
 #	list_files		the files of perf record --switch-output -o $TMP/data, in order
-#	has_files N		succeed if there are at least N
+#	has_files N		succeed if there are at least N such files
 #	start_top OPTION...	start perf top --stdio in the background; its output is $TMP/top
-#	stop_top		end it; fail if perf top fails
-#	load_and_look ERE	run the workload; succeed if $TMP/top has such a line then
-#	open_terminal COMMAND...	run it in a terminal until the test ends
-#	terminal_shows ERE	succeed if the terminal has such a line
+#	stop_top		end perf top; fail if it fails
+#	load_and_look ERE	run the workload; succeed if a line in $TMP/top then matches
+#	open_terminal COMMAND...	run the command in a terminal until the test ends
+#	terminal_shows ERE	succeed if a line in the terminal matches
 #	press KEY		press a key in the terminal
 #	resize_terminal N	set the number of columns
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
-#	as_nobody COMMAND...	run it as that user
+#	as_nobody COMMAND...	run the command as this user
 #	is_traced ID		succeed if strace is attached to this process or thread
 #	want_no_records FILE	fail unless FILE has samples and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
-#	shows_no_record SYMBOL	fail unless $TMP/data.script, from show, has this function
-#				and no metadata record of it
+#	shows_no_record SYMBOL	fail unless $TMP/data.script, written by show, has this function
+#				and no metadata record with its name
 #
 # Environment:
-#	OUTPUT			the directory of all that the Makefile has built
+#	OUTPUT			the directory in which the Makefile has built everything
 #	PBM_PERF		the perf under test
 #	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
 #	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
@@ -67,8 +68,8 @@
 #	PBM_BPF_STAMP		the built tools/bpf-stamp (optional)
 #	PBM_ALL			0: leave out tests that only a release needs (default: 1)
 #	PBM_FILTER, PBM_LIST, PBM_TIMES	see core.sh
-#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (1). Time
-#				limits are multiplied by it, the workload is divided by it
+#	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (default: 1).
+#				Time limits are multiplied, the workload is divided by it
 #	PBM_SANITIZED		1: the perf under test has AddressSanitizer
 #	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
@@ -89,12 +90,12 @@ SCALE=${PBM_TIMEOUT_SCALE:-1}
 DEADLINE=$((30 * SCALE * (1 + 3 * ${PBM_SANITIZED:-0})))
 NATIVE_ONLY=
 BESIDE=no
-# Some milliseconds, and some hundred samples, on every machine
+# The workload takes some milliseconds, and gives some hundred samples, on every machine.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
-# With -S python3 starts faster: it does not look for packages.
+# With -S, python3 starts faster, because it does not look for packages.
 values()
 {
 	python3 -S "$SELFTESTS/lib/values.py" "$@"
@@ -115,7 +116,7 @@ perfgen()
 	python3 -S "$SELFTESTS/lib/perfgen.py" "$@"
 }
 
-# perf report ends with a random tip.
+# The output of perf report ends with a random tip. Remove it.
 drop_tips()
 {
 	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$1"
@@ -135,7 +136,8 @@ own_mounts()
 		exec bash "$0"' "$0"
 }
 
-# perf needs _text and its like. Some tests look for bpf_test_run in callchains.
+# Keep _text and similar symbols, which perf needs, and bpf_test_run, which some tests look for
+# in callchains.
 few_symbols()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -161,8 +163,8 @@ own()
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# The name of the program is the name of the object, less the version. The new name has the same
-# length.
+# The name of the program is the name of the object without the version. The new name has the
+# same length.
 make_own_object()
 {
 	local prog=${1%_v[0-9]}
@@ -193,7 +195,8 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# Each test has one holder. It ends when its input ends, so it does not outlive this shell.
+# Each test has one holder. The holder ends when its input ends, so it does not outlive this
+# shell.
 hold_command()
 {
 	local id name
@@ -227,7 +230,7 @@ spend()
 		done >/dev/null' sh "$BPFTOOL" "$TMP/packet" "${args[@]}")
 }
 
-# Waits for the holder: the next test must not see these programs.
+# Wait until the holder has ended, because the next test must not see its programs.
 release()
 {
 	local pid=${HOLDER_PID:-} input=${HOLDER[1]:-}
@@ -268,7 +271,7 @@ await()
 	done
 }
 
-# With both ends open, neither side waits in open().
+# Open both ends, so that open() does not wait for the other side.
 open_control()
 {
 	rm -f "$TMP/control" "$TMP/ack"
@@ -290,7 +293,7 @@ await_ack()
 {
 	local answer='' part='' end=$((SECONDS + 60 * SCALE))
 
-	# When read times out, the variable has the characters so far.
+	# When read times out, the variable has the characters that were read so far.
 	until read -r -t 0.2 -u "$ACK" part; do
 		answer+=$part
 		perf_is_running
@@ -306,8 +309,9 @@ control()
 	await_ack
 }
 
-# The output is in $TMP/perf.err, and in $TMP/stdout for the file "-". perf has 100 ms to read a
-# program. nice gives it priority, so that a busy CPU does not take this time.
+# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. perf has
+# 100 ms to read a program. nice gives perf priority, so that a busy CPU does not use up this
+# time.
 launch_recording()
 {
 	local file=$1
@@ -337,7 +341,8 @@ stop_recording()
 }
 
 # The file may have only the usual messages of perf record, and messages about this machine:
-# processes that end while perf reads /proc, and samples that are lost because it is busy.
+# processes that end while perf reads /proc, and samples that are lost because the machine is
+# busy.
 check_messages()
 {
 	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
@@ -352,7 +357,7 @@ check_messages()
 abandon_recording()
 {
 	[[ -n ${PERF_PID:-} ]] || return 0
-	# strace ignores the signal, and ends when perf does.
+	# strace ignores the signal, and ends when perf ends.
 	pkill -P "$PERF_PID" || :
 	kill "$PERF_PID" 2>/dev/null || :
 	wait "$PERF_PID" || :
@@ -435,7 +440,8 @@ has_files()
 start_top()
 {
 	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
-	# perf top reads keys. With both ends open it gets no end of file.
+	# perf top reads keys from this FIFO. Open both ends, so that perf top does not get an
+	# end of file.
 	exec {TOP_KEYS}<>"$TMP/top-keys"
 	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
@@ -459,7 +465,7 @@ load_and_look()
 	grep -E -q -e "$1" "$TMP/top"
 }
 
-# The terminal is large enough for all rows.
+# Make the terminal large enough for all rows.
 open_terminal()
 {
 	command -v tmux >/dev/null || skip "tmux is not installed"
@@ -490,7 +496,7 @@ close_terminal()
 	rm -f "$TMP/tmux"
 }
 
-# The name that perf gives the main function of a held program
+# Print the name that perf gives to the main function of a held program.
 symbol_of()
 {
 	local tag
@@ -501,7 +507,7 @@ symbol_of()
 	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
 }
 
-# An empty or unreadable file has no records either, so look for a sample.
+# Also look for a sample, because an empty or unreadable file has no records, either.
 want_no_records()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -531,7 +537,7 @@ is_traced()
 	! grep -q '^TracerPid:.*\<0$' "/proc/$1/status"
 }
 
-# LeakSanitizer does not work under strace: both need ptrace.
+# LeakSanitizer does not work under strace, because both need ptrace.
 trace()
 {
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
@@ -552,7 +558,7 @@ prepare_nobody()
 		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
-# other_perf VARIABLE: skip unless it names a perf
+# other_perf VARIABLE: skip unless the variable names a perf
 other_perf()
 {
 	[[ -n ${!1:-} ]] || skip "$1 is not set"
@@ -564,7 +570,7 @@ unpatched_perf()
 	other_perf PBM_UNPATCHED_PERF
 }
 
-# run-selftests.sh builds these two only with --all.
+# run-selftests.sh builds these two perfs only with --all.
 peer_perf()
 {
 	[[ -n ${PBM_PEER_PERF:-} ]] || all_only
@@ -577,7 +583,7 @@ old_perf()
 	other_perf PBM_OLD_PERF
 }
 
-# The requirements that the caller of these tests has to meet
+# Check the requirements that the caller of these tests has to meet.
 what_is_missing()
 {
 	local tool
