@@ -14,9 +14,9 @@
 #
 # The last lines of this file call the steps in order.
 #
-# How it works.  Two lanes run side by side on a machine with several CPUs. One runs the test
-# files that set BESIDE=yes: they load no BPF programs, and do not count those of the machine.
-# The other lane runs all other files, one after the other.
+# How it works. On a machine with several CPUs, two lanes run at the same time. One lane runs the
+# test files that set BESIDE=yes. They load no BPF programs, and do not count the programs of the
+# machine. The main lane runs all other files, one after the other.
 
 set -euo pipefail
 
@@ -506,7 +506,8 @@ run_programs()
 	done
 }
 
-# The second lane has its own RUN_DIR, so that the lanes do not mix their output.
+# Start the lane of BESIDE files. It has its own RUN_DIR, so that the lanes do not mix their
+# output.
 start_lane()
 {
 	(

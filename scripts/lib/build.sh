@@ -61,7 +61,7 @@ build__stamp()
 	printf 'tools %s\n' "$({ build__compilers; echo "$packages"; } | sha256sum)"
 }
 
-# shellcheck disable=SC2153 # PERF is set by the script, perf is another one
+# shellcheck disable=SC2153 # the script sets PERF, which is not perf
 build__is_current()
 {
 	build__load_args
