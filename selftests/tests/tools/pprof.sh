@@ -320,7 +320,7 @@ test_outputs_of_perf_that_differ_are_an_error()
 	sed 's/cpu-clock/&\n/; s/[0-9a-f]*$/x/' "$TMP/whole" >"$TMP/script"
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
-	fails 2 "a number is too large" --perf "$TMP/cat-perf" "$TMP/made-up"
+	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
 	cp "$TMP/whole" "$TMP/script"
 	sed -i 's/"timestamp"/timestamp/' "$TMP/json"
 	fails 2 "its JSON is wrong" --perf "$TMP/cat-perf" "$TMP/made-up"
