@@ -321,7 +321,12 @@ test_outputs_of_perf_that_differ_are_an_error()
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
 	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
+	# A tracepoint can have fields with these names.
 	cp "$TMP/whole" "$TMP/script"
+	sed -i 's/"comm"/"timestamp": "now",\n&/' "$TMP/json"
+	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
+	sed -i 's/"timestamp": "now"/"callchain": "none"/; s/"callchain": \[/"chain": [/' "$TMP/json"
+	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed -i 's/"timestamp"/timestamp/' "$TMP/json"
 	fails 2 "its JSON is wrong" --perf "$TMP/cat-perf" "$TMP/made-up"
 }
