@@ -94,8 +94,11 @@ test_sums_are_those_of_perf_report()
 	record_once
 	to_profile "$TMP/all"
 	want_sums "$TMP/all"
-	(($(sort -u "$TMP/want" | wc -l) == 3)) || fail "not two versions, and N/A"
-	[[ ! -s $TMP/messages ]] || fail "messages: $(cat "$TMP/messages")"
+	(($(wc -l <"$TMP/want") > 1)) || fail "no version"
+	# perf may say that the machine was too busy to write all samples.
+	if grep 'no metadata' "$TMP/messages"; then
+		fail "there is metadata"
+	fi
 }
 
 # perf knows metadata only at the end of the pipe.
@@ -121,12 +124,13 @@ test_pprof_groups_by_label()
 		grep -q -E "^ *$label: Total [1-9]" "$TMP/tags" || fail "no $label: $(cat "$TMP/tags")"
 	done
 	while read -r version count; do
-		[[ $version != N/A ]] || continue
+		# Other programs of this machine may run, too.
+		[[ $version = [12].0 ]] || continue
 		grep -q -E "^ *$count(\\.0)? .*%\): $version\$" "$TMP/tags" || fail "not $count of $version: $(cat "$TMP/tags")"
 		pprof -top -unit ns -tagfocus "version=^$version\$" >"$TMP/top"
 		period=$(sed -n "s/^$version\t//p" "$TMP/periods")
 		grep -q "Showing nodes accounting for ${period}ns," "$TMP/top" || fail "not $period ns: $(cat "$TMP/top")"
-		grep -q -E '^ *[1-9][0-9]*ns .* bpf_prog_[0-9a-f]*_busy$' "$TMP/top" || fail "no function: $(cat "$TMP/top")"
+		grep -q -E '^ *[1-9][0-9]*ns .* bpf_prog_[0-9a-f]*_(busy|multiply|divide)$' "$TMP/top" || fail "no function: $(cat "$TMP/top")"
 	done <"$TMP/counts"
 	# pprof takes a number for a range, but ids are text. So this is a regular expression.
 	pprof -traces -tagfocus "bpf_prog_id=^$(head -n 1 "$TMP/ids")\$" >"$TMP/traces"
@@ -266,7 +270,9 @@ test_recordings_without_metadata()
 	same "unknown programs" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/plain" "${WORKLOAD[@]}"
 	to_profile --callers "$TMP/plain"
-	[[ ! -s $TMP/messages ]] || fail "messages: $(cat "$TMP/messages")"
+	if grep 'no metadata' "$TMP/messages"; then
+		fail "a message without any program"
+	fi
 }
 
 test_errors_name_the_next_step()
@@ -319,7 +325,8 @@ test_outputs_of_perf_that_differ_are_an_error()
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/cpu-clock/a\nb/' "$TMP/whole" >"$TMP/script"
 	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
-	pprof -raw | grep -q -F 'a\nb_sample/count' || fail "no event with a newline in its name"
+	pprof -raw >"$TMP/raw"
+	grep -q 'a\\nb[:A-Z]*_sample/count' "$TMP/raw" || fail "no event with a newline in its name"
 	sed 's/cpu-clock/&\n/; s/[0-9a-f]*$/x/' "$TMP/whole" >"$TMP/script"
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
