@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# tools/perf-bpf-pprof/perf-bpf-pprof: "go tool pprof" opens its profiles, and their sums by label
+# tools/bpf-pprof/bpf-pprof: "go tool pprof" opens its profiles, and their sums by label
 # are those of perf report.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-PPROF=$SELFTESTS/../tools/perf-bpf-pprof/perf-bpf-pprof
+PPROF=$SELFTESTS/../tools/bpf-pprof/bpf-pprof
 export PERF=${PBM_PERF-} PPROF_TMPDIR=${TMPDIR:-/tmp}
 
 # to_profile OPTION... [FILE]: write $TMP/profile
@@ -24,7 +24,7 @@ python3_has_protobuf()
 	/usr/bin/python3 -c 'import google.protobuf' 2>/dev/null || skip "python3-protobuf is not installed"
 }
 
-# fails STATUS TEXT OPTION...: perf-bpf-pprof ends with this status and a message with this text, and
+# fails STATUS TEXT OPTION...: bpf-pprof ends with this status and a message with this text, and
 # prints no profile
 fails()
 {
@@ -36,7 +36,7 @@ fails()
 	[[ $status = "$1" ]] || fail "${*:3}: status $status"
 	grep -q -F -e "$2" "$TMP/messages" || fail "${*:3}: does not say '$2'"
 	[[ ! -s $TMP/profile ]] || fail "${*:3}: a profile"
-	if grep -q -v -e '^perf-bpf-pprof: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
+	if grep -q -v -e '^bpf-pprof: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
 		fail "${*:3}: other messages"
 	fi
 }
