@@ -8,15 +8,15 @@
 # such files at the same time as other files. A test may call
 #
 #	native_only TEXT	skip on an emulated machine, where the test takes long and
-#				shows nothing new. NATIVE_ONLY=TEXT before run_tests skips all
-#				tests of the file
+#				shows nothing new; TEXT is the reason. NATIVE_ONLY=TEXT before
+#				run_tests does the same for all tests of the file
 #	all_only		skip unless run-selftests.sh has --all
 #	few_symbols		before the tests of a file: let perf see only 1/64 of the
 #				kernel's symbols, because reading all symbols takes long
 #	all_symbols		undo few_symbols, for the rest of the file
 #	own_mounts [COMMAND]	before the tests of a file: run the file in a mount namespace with
 #				a BPF file system, after the shell command COMMAND
-#	unpatched_perf, peer_perf, old_perf	skip or fail unless this perf can run
+#	unpatched_perf, peer_perf, old_perf	skip if PBM_*_PERF is not set, fail if it can't run
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
 #				test ends; sets HELD_IDS and HELD_NAMES
 #	hold -o NAME...		the same, with program names that no other test uses, because
@@ -33,7 +33,7 @@
 #	deny_bpf COMMAND ERRNO	write $TMP/denied-perf, a script that runs perf so that this
 #				bpf() command fails
 #	churn OPTION...		load and unload programs, and add them to $TMP/list
-#	start_churn OPTION...	the same in the background, for programs that stay
+#	start_churn OPTION...	the same in the background; await_churn adds to the list
 #	await_churn WORD	wait until churn prints the word
 #	tell_churn		let churn go on
 #	start_attach		start attach (see attach.c), which runs until the test ends
@@ -62,8 +62,8 @@
 #	OUTPUT			the directory in which the Makefile has built everything
 #	PBM_PERF		the perf under test
 #	PBM_UNPATCHED_PERF	perf of the same version without the series (optional)
-#	PBM_PEER_PERF		perf of v6.17 or later, which writes records (optional)
-#	PBM_OLD_PERF		perf of v6.14 or earlier, which refuses records (optional)
+#	PBM_PEER_PERF		perf of v6.17 or later, which writes metadata records (optional)
+#	PBM_OLD_PERF		perf of v6.14 or earlier, which refuses metadata records (optional)
 #	PBM_BPFTOOL		bpftool, to compare with (default: bpftool)
 #	PBM_BPF_STAMP		the built tools/bpf-stamp (optional)
 #	PBM_ALL			0: leave out tests that only a release needs (default: 1)
@@ -163,8 +163,7 @@ own()
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# The name of the program is the name of the object without the version. The new name has the
-# same length.
+# The object busy_v1 has the program busy. The new name has the same length.
 make_own_object()
 {
 	local prog=${1%_v[0-9]}
@@ -195,7 +194,7 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# Each test has one holder. The holder ends when its input ends, so it does not outlive this
+# A test can start only one holder: hold, start_churn or start_attach, once. The holder ends when its input ends, so it does not outlive this
 # shell.
 hold_command()
 {
@@ -309,8 +308,8 @@ control()
 	await_ack
 }
 
-# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. perf has
-# 100 ms to read a program. nice gives perf priority, so that a busy CPU does not use up this
+# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. churn
+# unloads programs after 100 ms, and perf must read them before. nice gives perf priority, so that a busy CPU does not use up this
 # time.
 launch_recording()
 {
@@ -357,7 +356,7 @@ check_messages()
 abandon_recording()
 {
 	[[ -n ${PERF_PID:-} ]] || return 0
-	# strace ignores the signal, and ends when perf ends.
+	# If PERF_PID is strace, it ignores SIGTERM, and ends when perf, its child, ends.
 	pkill -P "$PERF_PID" || :
 	kill "$PERF_PID" 2>/dev/null || :
 	wait "$PERF_PID" || :
@@ -426,7 +425,7 @@ ask()
 	try_ask "$@" || fail "$ERROR"
 }
 
-# perf renames the last file when it ends.
+# The file that perf writes has another name until perf ends, so it is not in the list.
 list_files()
 {
 	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
