@@ -436,10 +436,10 @@ run_kselftest()
 # A test that needs --all does not count as skipped, nor does a test in selftests/lacks.
 leave_out()
 {
-	awk -F '\t' -v OFS='\t' -v reason="$ALL_ONLY" -v results="$RESULTS" '
-		$1 == "skip" && $3 == reason { print "all", $2, "" >>results; next }
-		$1 == "skip" && $3 ~ /^does not apply to / { print "lacks", $2, $3 >>results; next }
-		{ print }'
+	awk -F '\t' -v OFS='\t' -v reason="$ALL_ONLY" '
+		$1 == "skip" && $3 == reason { $1 = "all" }
+		$1 == "skip" && $3 ~ /^does not apply to / { $1 = "lacks" }
+		{ print; fflush() }'
 }
 
 # report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before.

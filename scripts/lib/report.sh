@@ -77,6 +77,7 @@ report__print_results()
 		case $kind in
 		ok)	msg "ok      $name" ;;
 		skip)	msg "skip    $name ($reason)" ;;
+		all|lacks) ;;
 		*)	printf 'FAILED  %s%s\n' "$name" "${reason:+ ($reason)}"
 			[[ $OPT_VERBOSE = yes ]] || report__print_failure "$log" "$name" ;;
 		esac

@@ -278,7 +278,9 @@ vm__run()
 	vm__load_arguments
 	vm__boot_any
 	for guest in "${!STEP_PIDS[@]}"; do
-		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" &
+		# grep writes whole lines, so that the lines of two guests do not mix.
+		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" |
+			grep --line-buffered '' &
 		VM_TAIL_PIDS+=("$!")
 	done
 	vm__wait

@@ -15,7 +15,7 @@ Change perf.data files at random, and let perf read the results.
 
 The same FILE, seed and number give the same bytes. It is a finding if "perf report
 --header", "script", "inject" or "data convert --to-json" dies from a signal, takes more than
-10 s, writes more than 64 MiB, or prints a control character. perf gets 4 GiB of memory. The
+60 s, writes more than 64 MiB, or prints a control character. perf gets 4 GiB of memory. The
 file of a finding stays in DIR, beside a text with the command, the changes and the output. A
 clean error exit is not a finding.
 
@@ -42,7 +42,7 @@ import sys
 import perfdata
 
 SANITIZED = os.environ.get("PBM_SANITIZED") == "1"
-TIME_LIMIT = 10 * int(os.environ.get("PBM_TIMEOUT_SCALE", "1"))
+TIME_LIMIT = 60 * int(os.environ.get("PBM_TIMEOUT_SCALE", "1"))
 MEMORY_LIMIT = 4 << 30
 OUTPUT_LIMIT = 64 << 20
 KEPT_OUTPUT = 1 << 20
