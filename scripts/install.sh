@@ -38,8 +38,8 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/manifest.sh"
 . "$SCRIPTS_DIR/lib/deb.sh"
 
-# Programs of tools/, each with a man page in section 8 beside it
-TOOLS=(bpf-stamp bpf-owners)
+# The man pages of the programs in tools/
+TOOL_PAGES=(bpf-owners.8 bpf-pprof.1 bpf-stamp.8)
 # perf's man pages are made with these packages.
 MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
 
@@ -51,13 +51,14 @@ usage: scripts/install.sh [options] TAG
        scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
 
 Installs perf of the pinned kernel TAG with this repository's patches: perf, its
-man pages, shell completion, scripts, tips and tests; and bpf-stamp and bpf-owners.
+man pages, shell completion, scripts, tips and tests; and the programs of tools/:
+$(printf "%s\n" "${TOOL_PAGES[@]%.*}" | paste -s -d " ").
 Builds perf if it is not built. Replaces an earlier installation below the prefix.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Where:
   --prefix DIR      directory for bin/NAME, lib/perf-bpf-metadata/, the completion in
-                    share/, bpf-stamp and bpf-owners in bin/, and their man pages in
+                    share/, the programs of tools/ in bin/, and their man pages in
                     share/man/ (default: /usr/local)
   --name NAME       name of the command (default: perf_bpfmeta). The name 'perf' hides
                     the distribution's perf if DIR/bin comes first in PATH
@@ -112,7 +113,7 @@ check_options()
 		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
 		die_usage "--name $OPT_NAME: any perf takes programs in PATH that begin with 'perf-' for its commands"
-	[[ " ${TOOLS[*]} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
+	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ $OPT_DEB = no || $OPT_PREFIX$OPT_DESTDIR$OPT_FORCE$OPT_UNINSTALL = /usr/localnono ]] ||
@@ -124,7 +125,7 @@ check_options()
 # The prefix is a path below DESTDIR, so do not follow symbolic links of this machine.
 resolve_target()
 {
-	local tool
+	local page
 
 	[[ $OPT_DEB = no ]] || OPT_PREFIX=/usr
 	PREFIX=$(realpath -m -s -- "$OPT_PREFIX")
@@ -141,8 +142,8 @@ resolve_target()
 	COMPLETION=$PREFIX/share/bash-completion/completions/$OPT_NAME
 	MANIFEST=$DESTDIR$HOME_DIR/manifest
 	OUTSIDE=("$COMMAND" "$COMPLETION")
-	for tool in "${TOOLS[@]}"; do
-		OUTSIDE+=("$PREFIX/bin/$tool" "$PREFIX/share/man/man8/$tool.8")
+	for page in "${TOOL_PAGES[@]}"; do
+		OUTSIDE+=("$PREFIX/bin/${page%.*}" "$PREFIX/share/man/man${page##*.}/$page")
 	done
 }
 
@@ -231,18 +232,19 @@ stage_completion()
 		install -D -m 644 -- /dev/stdin "$STAGE_DIR$COMPLETION"
 }
 
-# bpf-owners is a script, beside its man page. bpf-stamp was built in OUT_DIR.
+# Scripts are beside their man pages. bpf-stamp was built in OUT_DIR.
 stage_tools()
 {
-	local tool dir file
+	local page tool dir file
 
-	for tool in "${TOOLS[@]}"; do
+	for page in "${TOOL_PAGES[@]}"; do
+		tool=${page%.*}
 		dir=$REPO_DIR/tools/$tool
 		file=$dir/$tool
 		[[ $tool != bpf-stamp ]] || file=$OUT_DIR/$tool
 		[[ -e $dir ]] || continue
 		install -D -m 755 -- "$file" "$STAGE_DIR$PREFIX/bin/$tool" &&
-			install -D -m 644 -- "$dir/$tool.8" "$STAGE_DIR$PREFIX/share/man/man8/$tool.8" ||
+			install -D -m 644 -- "$dir/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page" ||
 			return
 	done
 }

@@ -55,6 +55,8 @@ TEST_PACKAGES=(
 	# run: bpftool (to compare with), python3 (reads perf.data without perf's code), strace and
 	# valgrind (count system calls and instructions), tmux (a terminal)
 	bpftool python3 strace valgrind tmux util-linux
+	# tools/bpf-pprof
+	python3-protobuf
 	# Kbuild.snippet; prepare() adds the oldest and the newest clang
 	git cmake llvm "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
 	# other loaders, another compiler

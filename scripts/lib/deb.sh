@@ -35,12 +35,12 @@ deb__print_control()
 		Maintainer: ${DEBFULLNAME:-$(id -un)} <${DEBEMAIL:-$(id -un)@$(hostname)}>
 		Installed-Size: $(du -s -k --apparent-size "$stage" | cut -f 1)
 		Depends: $depends, python3
-		Recommends: bpftool, man-db
+		Recommends: bpftool, man-db, python3-protobuf
 		Section: utils
 		Priority: optional
 		Description: perf that records which build of each BPF program ran
 		 perf of Linux $TAG with the patches of perf-bpf-metadata, as perf_bpfmeta, beside
-		 the perf of the distribution; and bpf-stamp and bpf-owners.
+		 the perf of the distribution; and bpf-owners, bpf-pprof and bpf-stamp.
 	END
 }
 

@@ -162,7 +162,7 @@ test_perf_test()
 
 test_man_pages()
 {
-	local command tool
+	local command page tool
 
 	need_package
 	expect_status 0 in_root 'perf_bpfmeta record --help'
@@ -172,10 +172,11 @@ test_man_pages()
 		expect_status 0 in_root "perf_bpfmeta help $command"
 		says "^PERF-${command^^}\\(1\\)"
 	done
-	for tool in "$REPO_DIR"/tools/*/; do
-		tool=$(basename "$tool")
+	for page in "$REPO_DIR"/tools/*/*.[18]; do
+		page=$(basename "$page")
+		tool=${page%.*}
 		expect_status 0 in_root "$tool --help && man $tool"
-		says "^${tool^^}\\(8\\)"
+		says "^${tool^^}\\(${page##*.}\\)"
 	done
 }
 
