@@ -8,7 +8,7 @@
 #	scripts/apply-and-build.sh v6.16
 #	scripts/apply-and-build.sh --no-patches v6.18.15
 #
-# The last lines of this file call the steps in order. Each step is a function in scripts/lib/.
+# The last lines of this file call the steps in order.
 
 set -euo pipefail
 
@@ -59,7 +59,7 @@ Build and output:
 Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
   build/            the objects
-  perf              exists only if it was built from linux/ as it is
+  perf              exists only if it was built from the current state of linux/
   bpf-stamp         tools/bpf-stamp, but not with --no-patches or a foreign ARCH
   apply-and-build.log
 
