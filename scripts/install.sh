@@ -18,7 +18,8 @@
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path. perf puts the directory of its
 # argv[0] first in PATH, so its shell tests and scripts find this perf when they call "perf". If
-# NAME were a link, they would find the distribution's perf.
+# NAME were a link, they would find the distribution's perf. The programs of tools/ are started in
+# the same way. They find their modules beside them, and this perf in $PERF.
 #
 # NAME does not begin with "perf-", because every perf treats such programs as its own commands.
 # perf v6.16 aborts at --help if such a program is in PATH and its perf-core is empty.
@@ -39,7 +40,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/deb.sh"
 
 # The man pages of the programs in tools/
-TOOL_PAGES=(bpf-owners.8 bpf-pprof.1 bpf-stamp.8)
+TOOL_PAGES=(bpf-compare.1 bpf-owners.8 bpf-pprof.1 bpf-stamp.8)
 # perf's man pages are made with these packages.
 MAN_PACKAGES=(asciidoc-base docbook-xml docbook-xsl libxml2-utils xmlto xsltproc)
 
@@ -217,10 +218,10 @@ apply_and_build()
 		die "there is no perf to install" "see above; then run this again"
 }
 
+# stage_command PATH TEXT LINE...: a shell script
 stage_command()
 {
-	printf '%s\n' '#!/bin/sh' "# perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" |
-		install -D -m 755 -- /dev/stdin "$STAGE_DIR$COMMAND"
+	printf '%s\n' '#!/bin/sh' "# $2" "${@:3}" | install -D -m 755 -- /dev/stdin "$STAGE_DIR$1"
 }
 
 # Stage perf's shell completion with the command's name, and where bash-completion looks for this
@@ -235,15 +236,17 @@ stage_completion()
 # Scripts are beside their man pages. bpf-stamp was built in OUT_DIR.
 stage_tools()
 {
-	local page tool dir file
+	local page tool dir file to=$HOME_DIR/tools
 
+	install -D -m 644 -t "$STAGE_DIR$to" -- "$REPO_DIR"/tools/bpf-pprof/*.py || return
 	for page in "${TOOL_PAGES[@]}"; do
 		tool=${page%.*}
 		dir=$REPO_DIR/tools/$tool
 		file=$dir/$tool
 		[[ $tool != bpf-stamp ]] || file=$OUT_DIR/$tool
-		[[ -e $dir ]] || continue
-		install -D -m 755 -- "$file" "$STAGE_DIR$PREFIX/bin/$tool" &&
+		install -D -m 755 -- "$file" "$STAGE_DIR$to/$tool" &&
+			stage_command "$PREFIX/bin/$tool" "$tool with perf of $TAG" \
+				"export PERF=\"\${PERF:-$HOME_DIR/bin/perf}\"" "exec $to/$tool \"\$@\"" &&
 			install -D -m 644 -- "$dir/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page" ||
 			return
 	done
@@ -256,7 +259,8 @@ stage()
 	rm -rf -- "$STAGE_DIR"
 	on_exit rm -rf -- "$STAGE_DIR"
 	build__install "$HOME_DIR" "$STAGE_DIR"
-	{ stage_command && stage_completion && stage_tools; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
+	{ stage_command "$COMMAND" "perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" &&
+		stage_completion && stage_tools; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
 }
 
 # --- install and remove -------------------------------------------------------

@@ -40,7 +40,7 @@ deb__print_control()
 		Priority: optional
 		Description: perf that records which build of each BPF program ran
 		 perf of Linux $TAG with the patches of perf-bpf-metadata, as perf_bpfmeta, beside
-		 the perf of the distribution; and bpf-owners, bpf-pprof and bpf-stamp.
+		 the perf of the distribution; and bpf-compare, bpf-owners, bpf-pprof and bpf-stamp.
 	END
 }
 

@@ -1,0 +1,285 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# tools/bpf-compare/bpf-compare: costs are those of perf report, intervals are right, and the
+# exit status is that of a gate.
+
+. "$(dirname "$0")/../../lib/report-lib.sh"
+
+COMPARE=$SELFTESTS/../tools/bpf-compare/bpf-compare
+export PERF=${PBM_PERF-}
+
+# compares STATUS OPTION...: write the output to $TMP/out, and the messages to $TMP/messages
+compares()
+{
+	local status=0
+
+	"$COMPARE" "${@:2}" >"$TMP/out" 2>"$TMP/messages" || status=$?
+	cat "$TMP/out" "$TMP/messages"
+	[[ $status = "$1" ]] || fail "${*:2}: status $status"
+	if grep -q -v -e '^bpf-compare: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
+		fail "${*:2}: other messages"
+	fi
+}
+
+# says TEXT
+says()
+{
+	grep -q -F -e "$1" "$TMP/out" "$TMP/messages" || fail "no '$1'"
+}
+
+# fails TEXT OPTION...
+fails()
+{
+	compares 2 "${@:2}"
+	[[ ! -s $TMP/out ]] || fail "${*:2}: an output"
+	says "$1"
+}
+
+# samples FILE SECONDS [SEED] <<END: write JSON, as perf data convert does, of samples at random
+# times. Each line of the input has the rate per second, then id, name and metadata of a program.
+samples()
+{
+	python3 - "$@" 3<&0 <<-'END'
+		import json, random, sys
+		path, seconds, seed = sys.argv[1], float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "0"
+		chance = random.Random(seed)
+		times, programs = [(0, None), (int(seconds * 1e9), None)], []
+		for line in open(3, encoding="utf-8"):
+		    rate, program, name, metadata = line.rstrip("\n").split(" ", 3)
+		    programs.append({"id": int(program), "name": json.loads(f'"{name}"'), "metadata": json.loads(metadata)})
+		    when = chance.expovariate(float(rate))
+		    while when < seconds:
+		        times.append((int(when * 1e9), int(program)))
+		        when += chance.expovariate(float(rate))
+		with open(path, "w", encoding="utf-8") as file:
+		    def array(name, objects):
+		        file.write(f'\t"{name}": [' + ",".join("\n\t\t{ " + json.dumps(item)[1:-1] + "\n\t\t}" for item in objects) + "\n\t]")
+		    file.write("{\n")
+		    array("samples", ({"timestamp": 5000 + when, "callchain": [{"ip": "0x10", **({"bpf-prog-id": program} if program else {})}]}
+		                      for when, program in sorted(times, key=lambda pair: pair[0])))
+		    file.write(",\n")
+		    array("bpf-metadata", programs)
+		    file.write("\n}\n")
+	END
+}
+
+# value EXPRESSION: a value of the JSON output, where r is the first row
+value()
+{
+	python3 -c 'import json, sys
+out = json.load(open(sys.argv[1])); r = out["rows"][0]; print(eval(sys.argv[2]))' "$TMP/out" "$1"
+}
+
+# want EXPRESSION
+want()
+{
+	[[ $(value "$1") = True ]] || fail "not $1"
+}
+
+# two_builds BEFORE-RATE AFTER-RATE [SECONDS]
+two_builds()
+{
+	samples "$TMP/before" "${3:-60}" 1 <<<"$1 7 count {\"version\": \"1.0\"}"
+	samples "$TMP/after" "${3:-60}" 2 <<<"$2 8 count {\"version\": \"2.0\"}"
+}
+
+test_costs_are_those_of_perf_report()
+{
+	hold busy_v1 busy_v2
+	spend 0 1000 1 3000
+	# shellcheck disable=SC2016 # for the inner shell
+	WORKLOAD=(sh -c 'for _ in $(seq 100); do "$@"; sleep 0.1; done' sh "${WORKLOAD[@]}")
+	record "$TMP/real" -g
+	rows -s bpf_prog -F sample,bpf_prog -i "$TMP/real" | sed -n 's/^[0-9]* \(busy.*\)\t/\1\t/p' | sum_up >"$TMP/want"
+	compares 0 --json "$TMP/real" "$TMP/real"
+	value '"\n".join("%s\t%d" % (r["program"], r["before_samples"]) for r in out["rows"] if not r["with_calls"])' |
+		grep '^busy' >"$TMP/got"
+	same "samples of perf report" "$TMP/want" "$TMP/got"
+	want 'all(r["change"] == 0 and r["low"] < 0 < r["high"] for r in out["rows"] if not r["problem"])'
+	want 'out["unit"] == "ms of CPU time per second of recording"'
+	want 'sum(r["with_calls"] for r in out["rows"]) * 2 == len(out["rows"])'
+	compares 0 --json --program busy --keys version "$TMP/real" "$TMP/real"
+	want '[r["keys"]["version"] for r in out["rows"] if not r["with_calls"]] == ["1.0", "2.0"]'
+	# The JSON of perf gives the same rows, in samples.
+	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/real" 2>"$TMP/messages"
+	gzip -k "$TMP/json"
+	value '[(r["program"], r["keys"], r["before_samples"]) for r in out["rows"]]' >"$TMP/want"
+	compares 0 --json --program busy --keys version "$TMP/json" "$TMP/json.gz"
+	value '[(r["program"], r["keys"], r["before_samples"]) for r in out["rows"]]' >"$TMP/got"
+	same "rows of the JSON" "$TMP/want" "$TMP/got"
+	want 'out["unit"] == "samples per second of recording"'
+}
+
+# Quantiles of Student's t from a table, and an interval that was calculated by hand
+test_intervals()
+{
+	python3 - "$COMPARE" <<-'END' || fail "wrong numbers"
+		import importlib.machinery, math, os, sys
+		sys.path.insert(0, os.path.dirname(sys.argv[1]))
+		compare = importlib.machinery.SourceFileLoader("compare", sys.argv[1]).load_module()
+		for level, dof, want in ((0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 19, 2.093), (0.99, 5, 4.032),
+		                         (0.95, 38, 2.024), (0.999, 3, 12.924), (0.5, 10, 0.700), (0.95, 1000, 1.962)):
+		    assert abs(compare.t_quantile(level, dof) - want) < 0.0006, (level, dof, compare.t_quantile(level, dof))
+		# Both means have a relative error of 1/10, and 4 degrees of freedom: in all 8.
+		before, after = [1 + x * math.sqrt(0.1) for x in (-math.sqrt(.5), -math.sqrt(.5), 0, math.sqrt(.5), math.sqrt(.5))], None
+		before = [1 + (value - 1) * 0.1 * math.sqrt(5) / math.sqrt(0.05) for value in before]
+		after = [2 * value for value in before]
+		ratio, low, high = compare.interval(before, after, 0.95)
+		assert abs(ratio - 2) < 1e-9 and abs(math.log(high / 2) - 2.306 * math.sqrt(0.02)) < 0.0002, (ratio, low, high)
+		assert abs(low * high - 4) < 1e-9
+	END
+}
+
+test_the_gate()
+{
+	two_builds 50 100
+	compares 0 "$TMP/before" "$TMP/after"
+	says "count 1.0 -> 2.0"
+	says "1 of 1 rows compared: 1 cost more, 0 cost less"
+	compares 1 --fail-on 10% "$TMP/before" "$TMP/after"
+	says "count costs at least"
+	says "the limit is 10 %"
+	compares 0 --fail-on 150% "$TMP/before" "$TMP/after"
+	compares 0 --fail-on 0% "$TMP/after" "$TMP/before"
+	says "0 cost more, 1 cost less"
+	compares 0 --fail-on 0% "$TMP/before" "$TMP/before"
+	# What cannot be compared does not pass.
+	compares 2 --fail-on 10% --program other "$TMP/before" "$TMP/after"
+	says "no row could be compared; record for a longer time"
+	two_builds 1 100
+	compares 2 --fail-on 10% "$TMP/before" "$TMP/after"
+	says " samples, not 100"
+}
+
+test_samples_and_time_must_suffice()
+{
+	two_builds 50 50 9
+	fails "slices need at least 10 s" "$TMP/before" "$TMP/after"
+	two_builds 50 50
+	fails "at least 3 a side" --before "$TMP/before" "$TMP/before" --after "$TMP/after"
+}
+
+# A program that is only on one side, and one without samples. Intervals get wider with more rows.
+test_rows()
+{
+	samples "$TMP/a" 60 1 <<-'END'
+		50 1 both {"version": "1.0", "owner": "x"}
+		40 2 old {"version": "1.0"}
+		0.01 3 rare {}
+	END
+	samples "$TMP/b" 60 2 <<-'END'
+		30 4 both {"version": "1.1", "owner": "x"}
+		20 5 both {"version": "1.2", "owner": "y"}
+		40 6 new null
+		0.01 7 rare {}
+	END
+	compares 0 --json "$TMP/a" "$TMP/b"
+	value 'sorted((r["program"], str(r["problem"])) for r in out["rows"] if r["program"] != "rare")' >"$TMP/got"
+	echo "[('both', 'None'), ('new', 'new'), ('old', 'gone')]" >"$TMP/want"
+	same "rows" "$TMP/want" "$TMP/got"
+	want 'r["after_versions"] == ["1.1", "1.2"]'
+	compares 0 "$TMP/a" "$TMP/b"
+	says "both 1.0 -> 1.1,1.2"
+	says "new - -> (ambiguous)"
+	compares 0 --json --keys owner "$TMP/a" "$TMP/b"
+	want '[(r["keys"]["owner"], r["problem"]) for r in out["rows"] if r["program"] == "both"] == [("x", None), ("y", "new")]'
+	value 'r["high"] - r["low"]' >"$TMP/one"
+	samples "$TMP/a" 60 1 <<<"$(printf '50 1 both {"owner": "x"}\n40 2 more {}\n40 3 again {}')"
+	samples "$TMP/b" 60 2 <<<"$(printf '30 1 both {"owner": "x"}\n40 2 more {}\n40 3 again {}')"
+	compares 0 --json --program both "$TMP/a" "$TMP/b"
+	value 'r["high"] - r["low"]' >"$TMP/one"
+	compares 0 --json "$TMP/a" "$TMP/b"
+	value 'next(r["high"] - r["low"] for r in out["rows"] if r["program"] == "both")' >"$TMP/three"
+	paste "$TMP/one" "$TMP/three" | awk '{ exit !($2 > 1.1 * $1) }' || fail "the intervals don't hold together"
+}
+
+# The variance is between the recordings: one recording that differs makes the interval wide.
+test_several_recordings()
+{
+	local i
+
+	for i in 1 2 3 4; do
+		samples "$TMP/b$i" 20 "$i" <<<'100 7 count {"version": "1.0"}'
+		samples "$TMP/a$i" 20 "x$i" <<<'130 7 count {"version": "2.0"}'
+	done
+	compares 1 --fail-on 5% --before "$TMP"/b[1-4] --after "$TMP"/a[1-4]
+	samples "$TMP/a4" 20 1 <<<'300 7 count {"version": "2.0"}'
+	compares 0 --fail-on 5% --before "$TMP"/b[1-4] --after "$TMP"/a[1-4]
+	compares 0 --json --before "$TMP"/b[1-4] --after "$TMP"/a[1-4]
+	want 'out["slices"] is None'
+	# A host where the program is not loaded does not count.
+	samples "$TMP/none" 20 1 <<<'100 9 other {}'
+	compares 0 --json --program count --before "$TMP"/b[1-4] "$TMP/none" --after "$TMP"/a[1-4]
+	want 'abs(r["before"] - 100) < 10'
+}
+
+# bpftool -j prog show, once or twice. With twice the runs, a run costs the same.
+test_runs()
+{
+	two_builds 50 100
+	echo '[{"id": 1, "run_cnt": 5}, {"id": 7, "run_cnt": 1000, "run_time_ns": 1}]' >"$TMP/runs-before"
+	echo '[{"id": 8, "run_cnt": 500}][{"id": 8, "run_cnt": 2500}]' >"$TMP/runs-after"
+	compares 0 --json --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	want 'abs(r["change"]) < 0.1 and r["low"] < 0 < r["high"]'
+	want 'abs(r["before"] * 1000 - r["before_samples"]) < 1 and abs(r["after"] * 2000 - r["after_samples"]) < 1'
+	want 'out["unit"] == "samples per run"'
+	echo '[{"id": 1, "run_cnt": 5}]' >"$TMP/runs-before"
+	compares 2 --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	says "no runs counted"
+	echo '[{"id": 7}]' >"$TMP/runs-before"
+	fails "kernel.bpf_stats_enabled" --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	for text in '' '{}' '[1]' 'x' '[{"id": 7, "run_cnt": "x"}]'; do
+		echo "$text" >"$TMP/runs-before"
+		fails "bpftool -j prog show" --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	done
+	fails "a file of runs for each recording" --runs-before "$TMP/runs-after" "$TMP/before" "$TMP/after"
+}
+
+test_the_table_fits_a_terminal()
+{
+	samples "$TMP/a" 60 1 <<-'END'
+		100 1 al\u001b[2Jpha\n {"version": "0123456789abcdef\u001b[2J"}
+		0.0001 2 with_a_name_that_takes_more_than_the_column {"version": "1.0"}
+		900 3 xdp {}
+	END
+	compares 0 "$TMP/a" "$TMP/a"
+	if grep -a -P '[\x00-\x08\x0b-\x1f\x7f]' "$TMP/out"; then
+		fail "control characters"
+	fi
+	awk 'length($0) > 80 { print; exit 1 }' "$TMP/out" || fail "more than 80 columns"
+}
+
+test_errors_name_the_next_step()
+{
+	two_builds 50 50
+	echo 'no recording' >"$TMP/text"
+	fails "see if perf report can read the file" "$TMP/text" "$TMP/after"
+	fails "No such file or directory; correct the path" --runs-before "$TMP/no" --runs-after "$TMP/no" "$TMP/before" "$TMP/after"
+	fails "give BEFORE and AFTER" "$TMP/before"
+	fails "give BEFORE and AFTER" --before "$TMP/before"
+	fails "invalid percentage value" --fail-on x "$TMP/before" "$TMP/after"
+	fails "from 50% to below 100%" --level 100% "$TMP/before" "$TMP/after"
+	head -c 3000 "$TMP/before" >"$TMP/cut"
+	fails "its JSON is cut off; convert the recording again" "$TMP/cut" "$TMP/after"
+	"$PBM_PERF" record -q -e cpu-clock,task-clock -o "$TMP/two" true
+	fails "no samples of cycles" --event cycles "$TMP/two" "$TMP/two"
+	fails "several events; name one with --event: cpu-clock" "$TMP/two" "$TMP/two"
+	"$PBM_PERF" record -q -e task-clock -o "$TMP/one" seq 100000 >/dev/null
+	fails "different events" --event task-clock "$TMP/one" "$TMP/before"
+	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
+		fails "name a perf with the patches" --perf "$PBM_UNPATCHED_PERF" "$TMP/one" "$TMP/one"
+}
+
+# The recordings of the page fleet.rst: of 100 comparisons each, at most 10 false alarms, and at
+# least 95 of the programs with 30 % more rounds.
+test_kept_recordings()
+{
+	all_only
+	"$SELFTESTS/../tools/bpf-compare/proof/prove.py" 60 >"$TMP/out" || fail "it failed"
+	cat "$TMP/out"
+	awk '$1 == "idle" || $1 == "busy" { n++; if ($3 > 10 || $5 < 95) exit 1 } END { if (n != 2) exit 1 }' "$TMP/out" ||
+		fail "too many false alarms, or too few of the others"
+}
+
+run_tests

@@ -1,0 +1,1 @@
+../bpf-pprof/bpf_samples.py

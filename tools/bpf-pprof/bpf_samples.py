@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Read the samples of a recording, with BPF programs and their metadata. bpf-pprof and bpf-compare use this.
+
+Two perfs read a perf.data file at the same time:
+
+- "perf data convert --to-json" prints the call chains with the ids of BPF programs, and then
+  the metadata. Strings in JSON are escaped, so names can contain anything.
+- "perf script" prints event, period and program of each sample. The JSON has no event and no period,
+  and its first frame is not the sampled function if only callers in user space were recorded.
+
+Both print the samples in the same order, because both sort them by time.
+"""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+CHUNK = 1 << 20
+MAX_LINE = 1 << 16
+MAX_DIGITS = 400            # Python refuses to convert numbers that are much longer.
+KERNEL = 1 << 63            # Addresses from here on belong to the kernel.
+UNKNOWN = '(unknown)'
+
+# Period, event, program and address. Only the event can have blanks.
+SCRIPT_LINE = re.compile(r'\s*(\d+) +(.*): +(?:N/A|(\d+|\(unknown\)):([^ ]*)) +[0-9a-f]+\n', re.DOTALL)
+FUNCTION = re.compile(r'bpf_prog_[0-9a-f]+_?')
+
+
+class Error(Exception):
+    """Why there is no result, and what to do."""
+
+
+def warn(message):
+    print(f'{os.path.basename(sys.argv[0])}: {message}', file=sys.stderr)
+
+
+def plain(text):
+    """Text that does not move the cursor of a terminal."""
+    return text if text.isprintable() else ''.join(char if char.isprintable() else char.encode('unicode_escape').decode() for char in text)
+
+
+class Perf(subprocess.Popen):
+    """A perf that reads the recording."""
+
+    def __init__(self, *command):
+        self.name = plain(' '.join(command[:2]))
+        self.said = tempfile.TemporaryFile()
+        try:
+            super().__init__(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.said,
+                             encoding='utf-8', errors='replace', env=dict(os.environ, LC_ALL='C'))
+        except OSError as error:
+            raise Error(f'{plain(command[0])}: {error.strerror}; install perf, or name another one with --perf') from None
+        self.stdout.reconfigure(newline='\n')
+
+    def check(self, problem=None):
+        """Wait for its end, and return its messages. Fail if it has failed, or if there is a problem with its output."""
+        self.stdout.read()
+        self.wait()
+        self.said.seek(0)
+        said = [plain(line) for line in self.said.read(CHUNK).decode('utf-8', 'replace').splitlines()]
+        said = [line for line in said if line and not line.startswith(('#', '[ perf '))]
+        if any('Invalid field' in line for line in said):
+            raise Error(f"{self.name} can't print BPF programs; name a perf with the patches, for example --perf perf_bpfmeta")
+        problem = f'status {self.returncode}' if self.returncode else problem
+        if problem:
+            raise Error('\n  '.join([f'{self.name}: {problem}; see if perf report can read the file', *said[:4]]))
+        return said
+
+    def script_samples(self):
+        """Yield event, period, id and name of the program of each sample; outside of programs the id is None."""
+        text = ''
+        for line in self.stdout:             # An event or a program can have a newline in its name.
+            text += line
+            match = SCRIPT_LINE.fullmatch(text) if len(text) < MAX_LINE else self.check('its output is not understood')
+            if match:
+                yield match[2], int(match[1]), match[3], match[4]
+                text = ''
+        for message in self.check():
+            warn(message)
+
+
+def json_objects(stream, check):
+    """Yield the name of an array, and an object in it. perf indents them by two tabs, and no string has a tab.
+
+    check() is called at the end, with a problem or None.
+    """
+    decoder = json.JSONDecoder(strict=False, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else digits)
+    name, text = '', ''
+    for chunk in iter(lambda: stream.read(CHUNK), ''):
+        *items, text = (text + chunk).split('\n\t\t}')
+        for item in items:
+            head, _, body = item.partition('\n\t\t{')
+            if '\n\t"' in head:
+                name = head.rpartition('\n\t"')[2].split('"')[0]
+            try:
+                yield name, decoder.decode('{' + body + '}')
+            except (ValueError, RecursionError):
+                check('its JSON is wrong')
+    check(None if text.endswith('\n}\n') else 'its JSON is cut off')
+
+
+class Recording:
+    """The samples of a perf.data file, or of the JSON of perf data convert.
+
+    A program is its id as text, or "(unknown):" and its name. After the last sample, metadata has the
+    programs whose metadata is known: {program: {key: value}}, or None if it is ambiguous.
+    """
+
+    def __init__(self, path, perf, stack):
+        self.path, self.perf, self.stack = path, perf, stack
+        self.names = {}                     # {program: name}
+        self.metadata = {}
+
+    def __iter__(self):
+        """Yield event, period, program or None, and the JSON of each sample. JSON files have no event and no period."""
+        json_file = self.json_file()
+        if json_file:
+            objects, lines = json_objects(json_file, self.check_json), None
+        else:
+            json_perf, script_perf = (self.stack.enter_context(Perf(self.perf, *command, '-i', self.path)) for command in (
+                ['data', 'convert', '--force', '--to-json', '/dev/stdout'], ['script', '-G', '-F', 'period,event,bpf_prog,ip']))
+            objects, lines = json_objects(json_perf.stdout, json_perf.check), script_perf.script_samples()
+        for array, item in objects:
+            if array != 'samples':
+                self.add_metadata(item)
+            elif lines is None:
+                yield None, None, self.program_of_frame(*item['callchain'][:1]), item
+            else:
+                event, period, number, name = next(lines, None) or script_perf.check('it printed fewer samples than perf data convert')
+                yield event, period, number and self.program(number, name), item
+        if lines and next(lines, None):
+            script_perf.check('it printed more samples than perf data convert')
+
+    def json_file(self):
+        """The file of JSON text, or None."""
+        if not os.path.isfile(self.path):
+            return None
+        with open(self.path, 'rb') as file:
+            start = file.read(2)
+        if start not in (b'{\n', b'\x1f\x8b'):
+            return None
+        opener = gzip.open if start == b'\x1f\x8b' else open
+        return self.stack.enter_context(opener(self.path, 'rt', encoding='utf-8', errors='replace', newline='\n'))
+
+    def check_json(self, problem):
+        if problem:
+            raise Error(f'{plain(self.path)}: {problem}; convert the recording again with perf data convert --to-json')
+
+    def add_metadata(self, item):
+        program = str(item['id'])
+        self.metadata[program] = item['metadata']
+        self.names[program] = item['name'] or self.names.get(program, '')
+
+    def program(self, number, name):
+        program = f'{number}:{name}' if number == UNKNOWN else number
+        self.names.setdefault(program, name)
+        return program
+
+    def program_of(self, ip, symbol, dso, number):
+        """The program of a frame, or None. Functions of programs whose id is not known begin with bpf_prog_."""
+        function = FUNCTION.match(dso or '') if int(ip, 16) >= KERNEL else None
+        if number is None and not function:
+            return None
+        return self.program(UNKNOWN if number is None else str(number), dso[function.end():] if function else symbol)
+
+    def program_of_frame(self, frame=None):
+        """The same for the JSON of a frame"""
+        return frame and self.program_of(frame['ip'], frame.get('symbol'), frame.get('dso'), frame.get('bpf-prog-id'))
