@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Metadata of BPF programs, for their source. Copy this file beside it.
+ * Macros with which the source of BPF programs declares metadata. Copy this file beside the source.
  *
  *	#include "metadata.bpf.h"
  *
@@ -25,8 +25,9 @@
  * @key: a name in C
  * @...: its value, a constant of any type, or a string. Skeletons need the type of a struct.
  *
- * It adds no instruction. bpftool reads keys only from .rodata. Weak, so that objects with the
- * same key can be linked to one. The result keeps the value of the first object.
+ * The macro adds no instruction. The variable is in .rodata, the only section from which bpftool
+ * reads keys. It is weak, so that objects with the same key can be linked to one. The result keeps
+ * the value of the first object.
  */
 #define BPF_METADATA(key, ...) \
 	const __typeof__(__VA_ARGS__) bpf_metadata_##key \
@@ -35,9 +36,9 @@
 /*
  * BPF_METADATA_REF() - make a program refer to the metadata; use it in a function of the program
  *
- * A program that refers to a map holds it, with any loader. This adds one instruction of two
- * slots (16 bytes) and a byte to .rodata, and changes the tag of the program. Static, because
- * cilium/ebpf refuses to relocate weak symbols.
+ * A program that refers to a map holds it, with any loader. The macro adds one instruction of two
+ * slots (16 bytes), and a byte to .rodata, and so changes the tag of the program. The variable is
+ * static, because cilium/ebpf refuses to relocate weak symbols.
  */
 #define BPF_METADATA_REF() ({ \
 	static const char metadata_ref __attribute__((section(".rodata"))); \

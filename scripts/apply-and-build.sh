@@ -33,11 +33,11 @@ usage: scripts/apply-and-build.sh [options] TAG
 Builds perf from the pinned kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
-Source (default: unpacked earlier, the cache, the mirror, kernel.org, Debian):
+Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org, Debian):
   --source PATH     an unpacked kernel tree, or its tarball
   --git REPO        a git tree that has TAG
-  --mirror DIR      look here for the pinned files before the network
-                    (default: \$PBM_MIRROR)
+  --mirror DIR      look in DIR for the pinned files, and download them only if they are
+                    not there (default: \$PBM_MIRROR)
   --no-patches      build the unpatched tag, to compare with it
 
 Build and output:
@@ -45,15 +45,14 @@ Build and output:
   --out DIR         directory for linux/, build/ and perf. Default: out/TAG, followed by
                     -ARCH for a foreign architecture, by -sanitize or -sanitize-thread
                     for --sanitize, and by -unpatched for --no-patches
-  --sanitize[=KIND] build with clang and, as KIND, 'address' (the default):
-                    AddressSanitizer, UndefinedBehaviorSanitizer and the
-                    instrumentation for libFuzzer, which takes twice as long; or
-                    'thread': ThreadSanitizer
+  --sanitize[=KIND] build with clang and sanitizers. KIND is 'address' (default, takes twice
+                    as long: AddressSanitizer, UndefinedBehaviorSanitizer and the
+                    instrumentation for libFuzzer) or 'thread' (ThreadSanitizer)
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           first remove the files of an earlier run in DIR, and all edits
-  --no-install      install nothing; refuse and print the apt line
+  --no-install      install nothing; if packages are missing, print the apt line and end
   --stop-after STEP stop after the step 'source' or 'apply', and build nothing
-  --quiet           only errors and the last two lines
+  --quiet           print only errors and the last two lines
   --help            this text
 
 Results in DIR:
@@ -64,7 +63,7 @@ Results in DIR:
   apply-and-build.log
 
 Environment:
-  PBM_CACHE         downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
+  PBM_CACHE         cache of downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
                     ~/.cache/perf-bpf-metadata)
   PBM_MIRROR        default of --mirror
   PBM_PATCHES       directory with the series, TAG/series, and with the patches that
@@ -98,7 +97,7 @@ check_options()
 {
 	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
 	[[ -z $OPT_MIRROR || -z $OPT_SOURCE$OPT_GIT || $OPT_MIRROR = "${PBM_MIRROR:-}" ]] ||
-		die_usage "--mirror is for pinned files: without --source and --git"
+		die_usage "--mirror is for pinned files, and excludes --source and --git"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
 	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||
@@ -128,7 +127,7 @@ resolve_paths()
 	SCRATCH_DIR=$OUT_DIR/.scratch
 }
 
-# If this script did not make linux/, it may be somebody's work.
+# A linux/ that this script did not make may be somebody's work, so do not touch it.
 open_output()
 {
 	local entry

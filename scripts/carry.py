@@ -4,12 +4,12 @@
 usage: scripts/carry.py [options] TAG
        scripts/carry.py --continue
 
-Carries changes in the series of TAG to the series of the other tags. It carries the
-patches that were changed, added or removed since the last commit of this checkout. If a
-tag has an adapted patch in place of a changed one, the change is merged into the adapted
-patch. An adapted patch is removed if the shared patch makes the same files on that tag. A
-tag on which the shared patch makes other files gets an adapted patch. A new patch is
-placed in the same part, after the patch that it follows in the series of TAG.
+Carries changes in the series of TAG to the series of the other tags: the patches that
+were changed, added or removed since the last commit of this checkout. Tags share a patch
+PART/PATCH. A tag on which this patch does not make the right files has an adapted patch
+PART/TAG/PATCH instead. Changes are merged into adapted patches, and adapted patches are
+made and removed as needed. A new patch is placed in the same part, after the patch that
+it follows in the series of TAG.
 
 git merges in the directory repo/ of --out. At a conflict, git stops, and this script
 prints the patch and the files. Correct the files there, run "git add" for them and "git
@@ -88,7 +88,7 @@ def key(entry):
 
 
 def weave(first, second):
-    """Return the names of both lists in the order of the first. Other names follow their predecessor in the second."""
+    """Return the names of both lists in the order of the first. Names of only the second follow their predecessors."""
     names = list(first)
     for previous, name in zip([None, *second], second):
         if name not in names:
@@ -104,7 +104,7 @@ class Series:
         self.entries = {}
         self.not_needed = {}    # name: line
         self.parts = {}         # name: line
-        self.place = {}         # name of any of these patches: its part; in order
+        self.place = {}         # name of a patch, needed or not: its part; in order
         self.comments = {}      # name or part before the comments: lines
         path = f"{top}/{tag}/series"
         last = None
@@ -112,7 +112,7 @@ class Series:
             last = self.read_line(line, last)
 
     def read_line(self, line, last):
-        """Read a line. Return the name or the part that comes before the next line."""
+        """Read a line. Return the name or the part after which comments in the next lines are."""
         words = line.split()
         if line.startswith("# part "):
             part = words[2].rstrip(":")
@@ -229,7 +229,7 @@ class Carry:
         self.git("commit", "-q", "-m", f"base {tag}")
 
     def add_series(self, branch, series):
-        """Make a commit for each patch. The subject of the commit is the entry of the patch."""
+        """Make a commit for each patch. Its subject is the path of the patch in the series file."""
         self.git("checkout", "-q", "-b", branch, f"base/{series.tag}")
         for entry in series.entries.values():
             done = run("patch", "-p1", "--force", "--fuzz=0", "--no-backup-if-mismatch", "-i",
@@ -249,8 +249,8 @@ class Carry:
 
     def order(self, tag):
         """
-        Return the patches for a tag, needed or not, in the order of the tag, or in the order of the source if
-        that order has changed.
+        Return the patches for a tag, needed or not. They are in the order of this tag, or, if the order of
+        the source tag has changed, in that order.
         """
         source = self.state["from"]
         before, after, mine = self.series(source, "old"), self.series(source, "new"), self.series(tag, "old")
@@ -267,7 +267,7 @@ class Carry:
         return order
 
     def todo(self, tag):
-        """Return the list for git rebase: the tag's own commits, and the changes of the source's patches."""
+        """Return the list for git rebase: the tag's commits, and the changes of the source tag's patches."""
         source = self.state["from"]
         before, after = self.series(source, "old"), self.series(source, "new")
         mine = self.commits(f"old/{tag}", tag)
@@ -312,7 +312,7 @@ class Carry:
         files = self.git("diff", "--name-only", "--diff-filter=U").splitlines()
         raise Stop(f"{tag}: {patch} does not fit:\n  " + ("\n  ".join(files) or said[-300:]),
                    f"cd {self.repo}; correct the files, git add them, GIT_EDITOR=true git rebase --continue, "
-                   "and so on to its end; then scripts/carry.py --continue", 1)
+                   "and the same again until the rebase ends; then scripts/carry.py --continue", 1)
 
     # --- back to patches ------------------------------------------------------
 
@@ -349,8 +349,8 @@ def files_below(top):
 
 class Export:
     """
-    The texts of the patches of a tag. They are made from the commits of a branch. Without a branch, they are
-    the present files. The path of a text depends on the tags before this tag.
+    The texts of the patches of a tag. They are made from the commits of a branch, or, without a branch, read
+    from the present files. A text that an earlier tag has, too, gets the path that it has there.
     """
     def __init__(self, carry, tag, branch, before):
         self.carry = carry
@@ -370,7 +370,7 @@ class Export:
         self.entries = {name: self.entry_for(name) for name in self.texts}
 
     def sharing(self, name):
-        """Return the tags before this tag that shared the file."""
+        """Return the tags before this tag that had the same file before this run."""
         return [other for other in self.before
                 if name in other.texts and other.old.entries.get(name, "") == self.old.entries.get(name)]
 
@@ -388,19 +388,19 @@ class Export:
         write(path, text)
         self.carry.git("read-tree", f"{commit}^", **index)
         done = self.carry.git("apply", "-v", "--cached", "--whitespace=nowarn", path, check=False, **index)
-        # A patch of this tag has the line numbers of this tag.
+        # A patch that no earlier tag has must have the line numbers of this tag.
         exact = "(offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
         return done.returncode == 0 and exact and \
             self.carry.git("write-tree", **index) == self.carry.git("rev-parse", f"{commit}^{{tree}}")
 
     def make_text(self, head, commit):
-        """Return a new patch in the form of quilt refresh, with that header."""
+        """Return a new patch in the form of quilt refresh, with this header."""
         path = f"{self.carry.dir}/body.patch"
         changes = self.carry.git("diff", "-p", "--no-renames", "--no-indent-heuristic", f"{commit}^", commit, check=False).stdout
         body = re.sub(r"(?m)^index .*\n", "", changes)
         # Like quilt with scripts/quiltrc, keep only the mode of executable files.
         body = re.sub(r"(?m)^diff --git .*\n((new|deleted) file mode 100644\n)?(?=--- )", "", body)
-        # diff -p shows 40 characters of a function.
+        # diff -p shows only 40 characters of the name of a function, but git shows more.
         body = re.sub(r"(?m)^(@@ -\S+ \S+ @@ )(.*)", lambda match: (match[1] + match[2][:40]).rstrip(), body)
         write(path, body)
         return f"{head}---\n{run('diffstat', '-p1', path, check=False).stdout}\n{body}"
@@ -437,7 +437,7 @@ class Export:
         return next(candidates, None) or self.make_text(head, commit)
 
     def candidates(self, name, head):
-        """Yield the text of the pinned tag, the present text of the file, and other texts with that header."""
+        """Yield the text of the pinned tag, the present text of the file, and other texts with this header."""
         others = [other.texts[name] for other in self.before if name in other.texts]
         yield from (other.texts[name] for other in [*self.before[:1], *self.sharing(name)] if name in other.texts)
         path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"

@@ -21,14 +21,14 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
 # Up to this length, a subject and "[PATCH 00/00] " fit into one line of a mail.
 MAX_SUBJECT=75
-# Only mails have trailers. make-submission.sh adds the trailer of the submitter.
+# Patches have no such trailers. In the mails, make-submission.sh adds that of the submitter.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
 # For each build, BUILDS has a name and the arguments of make.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
 # The last build needs BUILDS_PACKAGES.
 BUILDS_PACKAGES=(libbpf-dev)
-# The part CORE has to pass upstream's test, too.
+# The part CORE also has to pass upstream's own test of BPF metadata.
 CORE=core
 
 print_usage()
@@ -37,29 +37,29 @@ print_usage()
 usage: scripts/check-series.sh [options] TAG
 
 Checks the patches of patches/TAG/series in order. Each patch
-- exists and is listed once, in its part; no patch is left out;
+- exists, and is listed once, in its part. Each patch in patches/ is in a series;
 - has a subject and a changelog, and no trailers;
-- applies without fuzz, and without offset if no tag before this one has the same file;
+- applies without fuzz, and without offset unless an earlier tag uses the same patch file;
 - passes checkpatch.pl --strict, except for the findings in submission/checkpatch;
 - builds, and passes perf test bpf-metadata.
 The series has each patch of the pinned tag, or a line that says why it is not needed.
 
-A part with a letter, submission/TAG/PART, is mailed. It is also applied to the unpatched
-tree, after only the parts that its letter names under "Applies on top of:". It has to
-build and to pass perf test bpf-metadata there. The part $CORE has to pass upstream's
-test, too.
+A part that has a cover letter, submission/TAG/PART, is mailed. So it is also applied to
+the unpatched tree, after only the parts that its letter names under "Applies on top of:".
+It has to build and to pass perf test bpf-metadata there. The part $CORE also has to pass
+upstream's own test of BPF metadata.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only this and later patches, its part and later parts
-  --out DIR         the tree and the builds (default: out/TAG-series)
+  --from PATCH      build and test only PATCH and later patches, its part and later parts
+  --out DIR         directory for the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
-  --no-install      install nothing; refuse and print the apt line
+  --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
 submission/checkpatch has a line for each accepted finding. The line applies to the
-patches with this name on all tags:
+patches with the name PATCH on all tags:
   PATCH TYPE REASON...
 
 Prints a line for each defect; the last line is "N patches, N defects".
@@ -116,7 +116,7 @@ check_entries()
 	mapfile -t OWN < <(series__print_own "$TAG")
 	((${#ENTRIES[@]})) || defect series "it is empty"
 	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
-		die "--from $OPT_FROM: not in $SERIES_FILE" "name a patch as it does"
+		die "--from $OPT_FROM: not in $SERIES_FILE" "write the patch as this file does"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
 	done
@@ -155,7 +155,7 @@ print_misplaced()
 		{ part[$NF] = $1 }'
 }
 
-# Make a tree without patches. An earlier run may have left a tree with patches.
+# Make a new tree without patches, because an earlier run may have left a tree with patches.
 prepare_tree()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
@@ -167,7 +167,7 @@ prepare_tree()
 
 # --- one patch ----------------------------------------------------------------
 
-# Print what is wrong with the header of a patch.
+# Print the defects in the header of a patch.
 print_header_defects()
 {
 	awk -v max="$MAX_SUBJECT" -v trailers="^$TRAILERS" -v summary="$(diffstat -p1 "$1" | tail -n 1)" '
@@ -183,13 +183,13 @@ print_header_defects()
 			if (!has_end) print "no line \"---\" after the changelog"
 			if (lines < 2) print "no changelog"
 			if (trailer != "") print "a trailer, which only mails have: " trailer
-			if (!has_diffstat) print "no diffstat, or a wrong one; quilt refresh --diffstat it"
+			if (!has_diffstat) print "no diffstat, or a wrong one; run quilt refresh --diffstat"
 		}' "$1"
 }
 
-# One call for all patches takes a third of the time. checkpatch treats a file that git tracks as
-# source code, so it gets copies of the patches. It cannot look for commits, because the kernel's
-# history is not here.
+# Call checkpatch once for all patches, because a call for each patch takes three times as long.
+# checkpatch treats a file that git tracks as source code, so it gets copies of the patches. It
+# cannot check commit ids, because the kernel's history is not here.
 run_checkpatch()
 {
 	local dir=$OUT_DIR/checkpatch entry
@@ -203,7 +203,7 @@ run_checkpatch()
 		--ignore MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID ./*.patch </dev/null) >"$OUT_DIR/checkpatch.log" 2>&1
 }
 
-# Print only the first finding of each type in a patch.
+# Report only the first finding of each type in a patch.
 check_checkpatch()
 {
 	local name type text status=0 found=0
@@ -233,13 +233,13 @@ check_applies()
 		defect "$PATCH" "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
-	# A patch that another tag owns has the line numbers of that tag.
+	# A patch file that belongs to an earlier tag has the line numbers of that tag.
 	[[ " ${OWN[*]} " != *" $PATCH "* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
-# Check that the patch keeps tests executable. perf test skips other scripts, and quilt loses the
-# mode if it runs without scripts/quiltrc.
+# Check that the patch keeps tests executable. perf test skips scripts that are not executable, and
+# quilt loses the mode if it runs without scripts/quiltrc.
 check_modes()
 {
 	local file
@@ -264,7 +264,7 @@ check_build()
 	return 1
 }
 
-# perf looks for its shell tests below the current directory.
+# Run perf in its source directory, below which it looks for its shell tests.
 run_perf_test()
 {
 	(cd -- "$TREE_DIR/tools/perf" && "$OUT_DIR/build-default/perf" test "$@" 2>&1)
@@ -295,7 +295,7 @@ check_builds()
 	check_perf_test
 }
 
-# After a patch that does not apply, later patches are not tried, because they depend on it.
+# If a patch does not apply, later patches are not tried, because they may depend on it.
 check_patches()
 {
 	local PATCH what applies=yes builds_begin=yes
@@ -316,7 +316,7 @@ check_patches()
 
 # --- the parts that are mailed --------------------------------------------------
 
-# upstream's test has status 0 even if it is skipped.
+# Upstream's test ends with status 0 even if it is skipped, so look for its message.
 check_upstream_test()
 {
 	local test=$OUT_DIR/base/linux/tools/perf/tests/shell/test_bpf_metadata.sh
@@ -332,7 +332,8 @@ check_part()
 {
 	local PATCH=$1 is_built=$2 below=${*:3} patch
 
-	# The files are hard links. patch replaces a file that it changes, so the base stays.
+	# The files are hard links. patch makes a new file for each change, so the base keeps the
+	# old one.
 	rm -rf -- "$TREE_DIR" "$OUT_DIR/build-default"
 	cp -al -- "$OUT_DIR/base/linux" "$TREE_DIR"
 	below=${below:-no other part}
@@ -348,7 +349,7 @@ check_part()
 	[[ $PATCH != "$CORE" ]] || check_upstream_test
 }
 
-# Check each part with a letter, in a tree of its own with only the parts that it needs.
+# Check each part that has a letter, in a tree with only this part and the parts that it needs.
 check_parts()
 {
 	local TREE_DIR=$OUT_DIR/part parts part below needed letter is_built=no

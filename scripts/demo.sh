@@ -5,8 +5,8 @@
 #
 #	scripts/demo.sh
 #
-# No program has to declare metadata. perf records, and tools/bpf-owners finds the owners of the
-# programs. perf inject --bpf-metadata-add adds the owners to the recording by program id.
+# This works even if no program declares metadata. perf records, and tools/bpf-owners finds the
+# owners of the programs. perf inject --bpf-metadata-add adds them to the recording.
 
 set -euo pipefail
 
@@ -78,7 +78,7 @@ report()
 	"$PERF" report --stdio -q -s bpf_prog,bpf_metadata --bpf-metadata-keys unit,container,exe \
 		-i "$DIR/owned" >"$DIR/report"
 	grep -v -e ' N/A  *N/A *$' -e '^$' "$DIR/report" && return
-	msg "no BPF program had a sample: record longer, or when one is busy"
+	msg "no BPF program had a sample: record for a longer time, or while a program is busy"
 }
 
 parse_options "$@"

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Fuzz perf's readers of BPF metadata, the record and the block in the header,
+# Fuzz the code with which perf reads BPF metadata from records and from the block in the header,
 # with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer:
 #
 #	scripts/fuzz.sh v6.16			for half an hour
 #	scripts/fuzz.sh --replay v6.16		only the inputs in selftests/fuzz/corpus
 #
-# selftests/fuzz/fuzz.c describes inputs and findings. The last lines of this file call the steps
-# in order.
+# selftests/fuzz/fuzz.c describes inputs and findings. The last lines of this file call the steps.
 
 set -euo pipefail
 
@@ -37,12 +36,12 @@ repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --time SECONDS    how long to fuzz (default: 1800)
-  --replay          do not fuzz, read each input of the corpus once, as CI does
+  --replay          do not fuzz, but read each input of the corpus once, as CI does
   --out DIR         directory for the perf that is fuzzed, and for results in fuzz/
                     (default: out/TAG-sanitize)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          number of fuzzing processes (default: number of CPUs)
-  --no-install      install nothing; refuse and print the apt line
+  --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
 Results in DIR/fuzz:
@@ -127,7 +126,7 @@ write_templates()
 {
 	local dir=$FUZZ_DIR/templates
 
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || die "this machine is big-endian" "fuzz on another one"
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || die "this machine is big-endian" "fuzz on a little-endian machine"
 	{ perfgen write good "$dir/file-native" &&
 		perfgen write good "$dir/file-swapped" --big &&
 		perfgen write good "$dir/pipe-native" --pipe &&

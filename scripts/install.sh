@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the programs
-# of tools/. The script can also make a package of them, or remove them. It does not change the
-# perf of the distribution. Run it from anywhere:
+# Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the programs of
+# tools/. The script can also make a package of all this, or remove it. It does not change the perf
+# of the distribution. Run it from anywhere:
 #
 #	scripts/install.sh v6.16
 #	scripts/install.sh --prefix ~/.local v6.16
@@ -11,18 +11,19 @@
 #	scripts/install.sh --uninstall
 #
 # How it works. perf's own "make install" puts everything into one directory,
-# PREFIX/lib/perf-bpf-metadata. This prefix is compiled into perf, so perf finds its own files
-# there. They do not hide the files of another perf, not even its man pages. Outside of this
-# directory there are PREFIX/bin/NAME, its shell completion, and the programs of tools/ with
-# their man pages.
+# PREFIX/lib/perf-bpf-metadata. This directory is the prefix that is compiled into perf, so perf
+# finds its own files there. They do not hide the files of another perf, not even its man pages.
+# Outside of this directory there are only PREFIX/bin/NAME, its shell completion, and the programs
+# of tools/ with their man pages.
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path. perf puts the directory of its
 # argv[0] first in PATH, so its shell tests and scripts find this perf when they call "perf". If
-# NAME were a link, they would find the distribution's perf. The programs of tools/ are started in
-# the same way. They find their modules beside them, and this perf in $PERF.
+# NAME were a link, they would find the distribution's perf. The programs of tools/ are started by
+# such scripts, too. They find their modules beside themselves, and this perf in $PERF.
 #
-# NAME does not begin with "perf-", because every perf treats such programs as its own commands.
-# perf v6.16 aborts at --help if such a program is in PATH and its perf-core is empty.
+# NAME must not begin with "perf-", because every perf treats programs with such names as its own
+# commands. perf v6.16 aborts at --help if such a program is in PATH and perf's own directory
+# libexec/perf-core is empty.
 #
 # The files are first collected in OUT/install, so the manifest is complete before anything is
 # written below PREFIX. The last lines of this file call the steps in order.
@@ -64,9 +65,9 @@ Where:
   --name NAME       name of the command (default: perf_bpfmeta). The name 'perf' hides
                     the distribution's perf if DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
-                    root. perf works when the prefix is there without DIR
-  --deb             install nothing, but make a package for the Debian that this
-                    runs on, with prefix /usr: OUT/perf-bpfmeta_VERSION_ARCH.deb.
+                    root. perf works only after its files were moved to the prefix itself
+  --deb             install nothing, but make a package for the Debian release of
+                    this machine, with prefix /usr: OUT/perf-bpfmeta_VERSION_ARCH.deb.
                     "apt install PATH" installs it. Its maintainer is
                     \$DEBFULLNAME with \$DEBEMAIL
 
@@ -80,8 +81,8 @@ Build:
   --out DIR         where perf is built (default: out/TAG)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs (default: number of CPUs)
-  --no-install      install no packages; refuse and print the apt line
-  --quiet           only errors and results
+  --no-install      install no packages; if some are missing, print the apt line and end
+  --quiet           print only errors and results
   -h, --help        this text
 
 The last two lines of the output are the path of the command or of the package, and
@@ -131,7 +132,7 @@ resolve_target()
 	[[ $OPT_DEB = no ]] || OPT_PREFIX=/usr
 	PREFIX=$(realpath -m -s -- "$OPT_PREFIX")
 	[[ $PREFIX =~ ^[A-Za-z0-9/._+@=-]*$ ]] ||
-		die "--prefix $PREFIX: make and shells take only letters, digits and / . _ + @ = - as they are" "use another --prefix"
+		die "--prefix $PREFIX: make and shells change characters other than letters, digits and / . _ + @ = -" "use another --prefix"
 	PREFIX=${PREFIX%/}
 	DESTDIR=
 	if [[ -n $OPT_DESTDIR ]]; then
@@ -207,7 +208,7 @@ check_changes()
 	mapfile -t changed < <(manifest__changed)
 	((${#changed[@]})) || return 0
 	printf '  changed: %s\n' "${changed[@]/#/$DESTDIR/}" >&2
-	die "${#changed[@]} installed files were changed since" "keep a copy if you need it, then use --force"
+	die "${#changed[@]} installed files were changed after the installation" "keep copies if you need them, then use --force"
 }
 
 # --- stage --------------------------------------------------------------------
@@ -218,14 +219,14 @@ apply_and_build()
 		die "there is no perf to install" "see above; then run this again"
 }
 
-# stage_command PATH TEXT LINE...: a shell script
+# stage_command PATH TEXT LINE...: stage a shell script of these lines, with the comment TEXT
 stage_command()
 {
 	printf '%s\n' '#!/bin/sh' "# $2" "${@:3}" | install -D -m 755 -- /dev/stdin "$STAGE_DIR$1"
 }
 
-# Stage perf's shell completion with the command's name, and where bash-completion looks for this
-# name.
+# Stage perf's shell completion for the command's name, in the directory where bash-completion looks
+# for it.
 stage_completion()
 {
 	sed -e "s/^type perf /type $OPT_NAME /" -e "s/ _perf perf\>/ _perf $OPT_NAME/" \
@@ -233,7 +234,7 @@ stage_completion()
 		install -D -m 644 -- /dev/stdin "$STAGE_DIR$COMPLETION"
 }
 
-# Scripts are beside their man pages. bpf-stamp was built in OUT_DIR.
+# The programs are beside their man pages, except bpf-stamp, which was built in OUT_DIR.
 stage_tools()
 {
 	local page tool dir file to=$HOME_DIR/tools
@@ -265,8 +266,8 @@ stage()
 
 # --- install and remove -------------------------------------------------------
 
-# The manifest comes first, so that an interrupted installation can be removed.  Existing
-# directories keep their modes, and links to directories stay.
+# The manifest comes first, so that an interrupted installation can be removed. Existing directories
+# keep their modes, and symbolic links to directories are not replaced.
 copy_stage()
 {
 	manifest__write "$STAGE_DIR" &&
@@ -283,7 +284,7 @@ install_stage()
 	mkdir -p -- "$DESTDIR/" || die "cannot create $DESTDIR" "use another --destdir"
 	[[ ! -f $MANIFEST ]] || manifest__remove
 	copy_stage || die "cannot write to $DESTDIR$PREFIX" \
-		"free some space, then run it again with --force; or remove what is there with --uninstall --force"
+		"free some space, then run it again with --force; or remove its files with --uninstall --force"
 	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$target --uninstall removes them"
 }
 

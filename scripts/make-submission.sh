@@ -41,7 +41,7 @@ TAG is one of: $(pin__list | paste -s -d ' ')
   --out DIR         directory for mails/ and recipients (default: out/TAG-submission,
                     for a part out/TAG-PART-submission)
   --mirror DIR      passed on to apply-and-build.sh
-  --no-install      install nothing; refuse and print the apt line
+  --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
 The series has to pass check-series.sh --fast. Then git am applies the mails, and has to
@@ -117,7 +117,8 @@ choose_patches()
 }
 
 # Print the letter with the numbers of the mails. If it names patches that are not mailed, print
-# only their names and return 1. The name of a patch has a '-', unlike <key> or <a@b>.
+# only their names and return 1. Only names of patches have a '-' and no '@' in <>, unlike <key> and
+# <a@b>.
 number_patches()
 {
 	printf '%s\n' "${CHOSEN[@]}" | awk '
@@ -151,7 +152,7 @@ open_output()
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG${OPT_PART:+-$OPT_PART}-submission}")
 	MAILS=$OUT_DIR/mails
 	REPO=$OUT_DIR/repo
-	# check-series.sh has made this tree.
+	# check-series.sh makes this tree.
 	BASE=$OUT_DIR/series/base/linux
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
@@ -197,7 +198,7 @@ format_mails()
 	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base..mails
 }
 
-# git's own --base accepts only commits that are in the repository.
+# The option --base of git format-patch accepts only commits that are in the repository.
 add_base_commit()
 {
 	local letter
@@ -216,14 +217,14 @@ check_mails()
 		run_git diff --exit-code --stat mails
 }
 
-# --no-tree is needed because a mirror has only the part of the tree that perf needs.
+# --no-tree is needed, because the source may have only the part of the tree that perf needs.
 maintainers()
 {
 	perl scripts/get_maintainer.pl --no-tree --no-git --no-git-fallback --no-rolestats \
 		"$@" "${PATCH_MAILS[@]}" | sort -u
 }
 
-# Each line is an argument of git send-email.
+# Each line of the file recipients is an argument of git send-email.
 write_recipients()
 {
 	(cd -- "$BASE" && maintainers --no-l | sed 's/^/--to=/' &&
@@ -246,7 +247,7 @@ print_commands()
 	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
 	[[ -n $PIN_COMMIT ]] || msg "the cover letter has no base-commit: scripts/pins lacks the commit of $TAG"
 	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is missing: install git-email"
-	msg "read them, then:"
+	msg "read the mails, then send them with:"
 	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
 }
@@ -268,7 +269,7 @@ fi
 run_logged "make the mails" make_mails || die_logged "the mails can't be made" "see the log"
 mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
 if ! run_logged "try git am" check_mails; then
-	warn "git am makes other files of the mails than git of the patches, see $LOG_FILE"
+	warn "git am does not make the files of the patches from the mails, see $LOG_FILE"
 	end_failed
 fi
 run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"

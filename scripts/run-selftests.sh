@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest.
-# If scripts/apply-and-build.sh has not built perf yet, this script calls it. On this
-# machine it also builds the unpatched perf that tests compare with. Run it from anywhere,
-# as root:
+# Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest. If
+# scripts/apply-and-build.sh has not built perf yet, this script calls it. For tests on this
+# machine, it also builds the unpatched perf with which tests compare. Run it from anywhere, as
+# root:
 #
 #	scripts/run-selftests.sh v6.16
 #	scripts/run-selftests.sh --all v6.16
@@ -14,9 +14,9 @@
 #
 # The last lines of this file call the steps in order.
 #
-# How it works. On a machine with several CPUs, two lanes run at the same time. One lane runs the
-# test files that set BESIDE=yes. They load no BPF programs, and do not count the programs of the
-# machine. The main lane runs all other files, one after the other.
+# How it works. On a machine with several CPUs, the test files run in two lanes at the same time.
+# One lane runs the files that set BESIDE=yes, which load no BPF programs, and do not count the
+# programs of the machine. The main lane runs the others. In a lane, one file runs after another.
 
 set -euo pipefail
 
@@ -41,12 +41,12 @@ PERF_TEST="perf test: bpf-metadata"
 PERF_TEST_TIMEOUT=300
 TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")}
 SCALE=${PBM_TIMEOUT_SCALE:-1}
-# The unpatched perf of PEER_TAG writes PERF_RECORD_BPF_METADATA. Perf of OLD_TAG refuses
-# files with it.
+# The unpatched perf of PEER_TAG writes PERF_RECORD_BPF_METADATA. The unpatched perf of OLD_TAG
+# refuses files with such records.
 PEER_TAG=$(pin__of_state LTS | tail -n 1)
 OLD_TAG=$(pin__of_state LTS | head -n 1)
 
-# Tests that only --all runs are skipped for this reason, see all_only in test-lib.sh.
+# Without --all, some tests are skipped with this reason, see all_only in test-lib.sh.
 ALL_ONLY="only with --all"
 
 TEST_PACKAGES=(
@@ -64,7 +64,7 @@ TEST_PACKAGES=(
 )
 # With --all: a reader of perf.data that shares no code with perf
 ALL_PACKAGES=(hotspot)
-# Newer versions of loaders, from the backports
+# Newer versions of loaders, from Debian's backports
 BACKPORTS=(bpftool iproute2 libbpf1 libbpf-dev)
 
 print_usage()
@@ -88,26 +88,26 @@ Tests:
   --perf PATH       test this perf instead of the one that is built here
   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
                     Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
-                    each report counts as a failed test
+                    reports of a sanitizer count as a failed test
 
 In guests:
-  --vm              run the tests in QEMU guests with the pinned kernel, built once
-                    (10 minutes on two idle CPUs) and kept in the cache; the
-                    guests share the tests
+  --vm              run the tests in QEMU guests with the kernel of TAG, which is built
+                    once (10 minutes on two idle CPUs) and kept in the cache; the
+                    guests divide the tests among themselves
   --arch ARCH       guest's architecture: $(arch__list | paste -s -d ' ') (default: this
-                    machine's). perf and the tests are cross-built. Under TCG, an
-                    arm64 guest has a PMU
+                    machine's). For another one, perf and the tests are cross-built.
+                    Under TCG, an arm64 guest has a PMU
   --kernel IMAGE    boot this kernel; it must not need modules
   --accel ACCEL     kvm or tcg (default: KVM with the PMU of this machine if a
                     guest boots with it, else TCG)
 
 Build and output:
-  --out DIR         where perf is built, and the tests in its selftests/
+  --out DIR         directory in which perf is built, and the tests in selftests/
                     (default: out/TAG, or out/TAG-ARCH for another architecture)
   --mirror DIR      passed on to apply-and-build.sh
-  --jobs N          parallel jobs of the build (default: number of CPUs); with 1 the
-                    tests run one after the other
-  --no-install      install nothing; refuse and print the apt line
+  --jobs N          parallel jobs of the build (default: number of CPUs); with 1, no
+                    two test files run at the same time
+  --no-install      install nothing; if packages are missing, print the apt line and end
   --quiet           print only failed tests and the last line
   --verbose         print the whole output of every test
   --expected-skips FILE
@@ -120,12 +120,12 @@ Environment (selftests/README and Documentation/testing.rst say more):
   PBM_UNPATCHED_PERF  perf of the same version without the patches; empty: none
                     (default: out/TAG-unpatched/perf, which is built if it is missing
                     and neither --vm nor --perf is given)
-  PBM_PEER_PERF, PBM_OLD_PERF  a perf that writes records without the patches, and a
-                    perf that refuses records (default: out/$PEER_TAG-unpatched/perf,
-                    out/$OLD_TAG-unpatched/perf; --all builds them)
+  PBM_PEER_PERF, PBM_OLD_PERF  an unpatched perf that writes metadata records, and one
+                    that refuses files with them (default: out/$PEER_TAG-unpatched/perf,
+                    out/$OLD_TAG-unpatched/perf; --all builds both)
   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
                     of all others (default: all of out/TAG and out/TAG-unpatched)
-  PBM_BPFTOOL, PBM_BPF_STAMP  these programs (default: bpftool, out/TAG/bpf-stamp)
+  PBM_BPFTOOL, PBM_BPF_STAMP  their paths (default: bpftool, out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE multiplies all time limits of tests (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
   PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
@@ -234,8 +234,8 @@ built_perfs()
 	done
 }
 
-# Print the files of tests, as paths in selftests/. The harness is first, because it tests the
-# tools of the other tests. perf test is next, because it takes longest in guests.
+# Print the files of tests, as paths in selftests/. harness.sh is first, because it tests the tools
+# of the other tests. perf test is next, because it takes longest in guests.
 all_programs()
 {
 	printf '%s\n' tests/meta/harness.sh perf-test
@@ -252,8 +252,8 @@ select_lacking()
 	OPT_FILTER="^($OPT_FILTER)\$"
 }
 
-# Set PROGRAMS to the selected files, and SELECTED to the names of their tests, one per line. Die
-# if the list of tests that do not apply names a test that does not exist.
+# Set PROGRAMS to the selected files, and SELECTED to the names of their tests, one per line. Die if
+# selftests/lacks names a test that does not exist.
 check_selection()
 {
 	local program names test
@@ -329,7 +329,7 @@ prepare_unpatched_perfs()
 	mapfile -t perfs < <(perfs_to_build)
 	for variable in "${perfs[@]}"; do
 		read -r variable dir tag <<<"$variable"
-		# Two variables may name the same perf.
+		# Two variables may name the same perf, so it may be there by now.
 		[[ -x $REPO_DIR/out/$dir/perf ]] || apply_and_build --no-patches "$tag"
 		printf -v "$variable" %s "$REPO_DIR/out/$dir/perf"
 	done
@@ -343,8 +343,7 @@ prepare_sanitized_perf()
 	[[ $OPT_SANITIZE != thread ]] || PERF=$REPO_DIR/out/$TAG-sanitize-thread/perf
 	STAMP=${PERF%/*}/bpf-stamp
 	apply_and_build "--sanitize=$OPT_SANITIZE" --out "${PERF%/*}" "$TAG"
-	# This changes only the time limits. PBM_TIMEOUT_SCALE would also make recordings
-	# smaller.
+	# This changes only the time limits. PBM_TIMEOUT_SCALE would also make recordings smaller.
 	SCALE=$((SCALE * 4))
 }
 
@@ -367,12 +366,12 @@ make_run_dir()
 	: >"$RUN_DIR/lacks"
 	LACKS=$RUN_DIR/lacks
 	[[ $OPT_LACKING = yes ]] || pin__print_lacks "$TAG" >"$LACKS"
-	# perf test reads no configuration of the user and copies nothing into ~/.debug.
+	# With this file, perf test ignores the user's configuration and copies nothing to ~/.debug.
 	printf '[buildid]\n\tdir = %s\n' "$RUN_DIR/debug" >"$RUN_DIR/perfconfig"
 }
 
-# By default, AddressSanitizer reports a malloc() that fails. Here malloc() must return NULL
-# instead. Reports of ThreadSanitizer do not change the status of perf.
+# By default, AddressSanitizer ends perf when malloc() fails. In the tests, malloc() must return
+# NULL instead. Reports of ThreadSanitizer must not change the exit status of perf.
 load_sanitizer_options()
 {
 	local log=log_path=$RUN_DIR/sanitizers/report
@@ -444,8 +443,8 @@ leave_out()
 		{ print; fflush() }'
 }
 
-# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before.
-# With --lacking, a failed test counts as passed. A program that ends too early has failed.
+# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before. With
+# --lacking, a failed test counts as passed, but a program that ends too early has failed.
 report_program()
 {
 	local log=$1 name=${1##*/} known expect=(cat)
@@ -472,9 +471,9 @@ run_program()
 	report_program "$log"
 }
 
-# "perf test -v" prints the reasons of skips. -v is always used, because a failure might not
-# repeat. perf finds its shell tests if it runs in its source directory. The tests need a program
-# named perf in the directory of the perf that was called.
+# Always use -v, with which perf test prints the reasons of skips and failures: a failure might not
+# happen again. perf finds its shell tests only if it runs in its source directory. The tests need a
+# program named perf in the directory of the perf that was called.
 run_perf_test()
 {
 	local log=$LOGS_DIR/perf-test.log status=0 start=${EPOCHREALTIME/./}
@@ -508,7 +507,7 @@ run_programs()
 	done
 }
 
-# Start the lane of BESIDE files. It has its own RUN_DIR, so that the lanes do not mix their
+# Start the lane of files with BESIDE=yes. It has its own RUN_DIR, so that the lanes do not mix
 # output.
 start_lane()
 {
@@ -597,12 +596,12 @@ prepare()
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
 	cross__prepare
 	check_bpftool
-	# With --perf, the tests need only the tree and its libbpf. An older build is enough.
+	# With --perf, the tests need only the tree and its libbpf, so an older build is enough.
 	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
 	prepare_unpatched_perfs
 	prepare_sanitized_perf
 	if arch__is_foreign; then
-		# The host's perf reads the recordings of a guest of another architecture.
+		# perf of this host also reads a recording of a guest of another architecture.
 		apply_and_build "$TAG"
 		HOST_PERF=$REPO_DIR/out/$TAG/perf
 	else
@@ -617,7 +616,7 @@ BACKPORTS_DIR='' HOST_PERF=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)
 LANE_PID=
-# Debian's bpftool is in /usr/sbin. After su, PATH may lack it.
+# Debian's bpftool is in /usr/sbin. After su, PATH may lack this directory.
 PATH=$PATH:/usr/sbin:/sbin
 
 parse_options "$@"

@@ -28,7 +28,7 @@ In .rst, a block is a literal block. In the README, a block is lines that begin 
 tab. A command begins with "# " or "\$ ". It continues in lines that begin with ">", after
 a line that ends with "\\", and up to the END of <<'END'. The lines after a command are its
 output. In the README, a block can also have commands without prompts, for readers to
-paste. Such a block has no tab after the first word of a line. If the text after it ends
+paste. Such a block has no tab after the first word of a line. If the text below it ends
 with "prints:", the next block is the output of its last command. In an output,
 
   ...               matches any lines, or any text within a line
@@ -36,9 +36,9 @@ with "prints:", the next block is the output of its last command. In an output,
   c0b1a85fb75dc74b  matches any tag of a program; a tag that repeats must repeat in both
   2026-11-21T02:45:58Z  matches any time
 
-The number of blanks is ignored. Empty lines are ignored, and lines of the output that
-begin with "#". If the page shows no output, any output is right. A command that fails
-is always wrong.
+The number of blanks is ignored. So are empty lines, and lines of the output that begin
+with "#". If the page shows no output of a command, any output is right. A command that
+fails is always wrong.
 
 If a block must not run, put this comment before the sentence that introduces the block,
 in the same section:
@@ -53,7 +53,7 @@ Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
 }
 
-# The machine's lock stays locked until the last command of a page has ended.
+# The lock of the machine is held until the last command of a page has ended.
 run_pages()
 {
 	local status=0
@@ -76,7 +76,7 @@ case ${1:-} in
 -*)
 	die_usage "$1: no such option" ;;
 esac
-# If these programs exist, everything is built, because the programs of the tests are last.
+# If hold exists, everything is built, because the programs of the tests are built last.
 if (($# == 0)); then
 	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
 		die "no perf and no tests of v6.16 were built" "run scripts/run-selftests.sh v6.16 first"

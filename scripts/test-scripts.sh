@@ -4,9 +4,9 @@
 # Run the tests of the scripts. They are in scripts/tests/, with a file for each script. One file
 # per CPU runs at the same time. Most tests do not build perf. They use a "kernel" of a few files
 # whose Makefile copies files, and stubs in place of package tools, network and QEMU.
-# ktap_helpers.sh comes from the kernel source that scripts/apply-and-build.sh v6.16 has
-# unpacked. The tests of install.sh install the perf of v6.16 into a Debian that mmdebstrap
-# makes.
+# ktap_helpers.sh, which prints the results, comes from the kernel source that
+# scripts/apply-and-build.sh v6.16 has unpacked. The tests of install.sh install the perf of v6.16
+# into a Debian that mmdebstrap makes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
@@ -20,7 +20,7 @@ TESTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/tests" && pwd -P)
 KTAP_HELPERS=$TESTS_DIR/../../out/v6.16/linux/tools/testing/selftests/kselftest/ktap_helpers.sh
 export KTAP_HELPERS
 
-# Print the files that have a test with such a name.
+# Print the files that have a test whose name matches PBM_FILTER.
 list_files()
 {
 	local file
@@ -31,8 +31,7 @@ list_files()
 }
 
 # Print the results of a file when it has ended. If a file ends with an error but has no failed
-# test, it could not run. A shell in the background ignores SIGINT. env resets this for the
-# tests.
+# test, it could not run. A shell in the background ignores SIGINT. env resets this for the tests.
 run_file()
 {
 	local name=${1##*/} log=$LOGS/${1##*/} result=ok

@@ -4,14 +4,14 @@
 # Everything that differs between the architectures
 #
 # Usage (after lib/common.sh):
-#	arch__list		print their names
+#	arch__list		print the names of the architectures
 #	arch__load ARCH		set ARCH_* for ARCH (empty: this machine's), or die
 #	arch__is_foreign	status 0 if this machine can't run programs of ARCH
 #
 # Sets:
-#	ARCH		its name in the kernel's make, and in --arch
-#	ARCH_DEBIAN	its name in Debian
-#	ARCH_TRIPLET	triplet of its libraries and its compiler
+#	ARCH		name of the architecture in the kernel's make, and in --arch
+#	ARCH_DEBIAN	name of the architecture in Debian
+#	ARCH_TRIPLET	triplet in the paths of its libraries and the name of its compiler
 #	ARCH_SUFFIX	suffix of output directories; empty for this machine's architecture
 #	ARCH_CROSS	prefix of the cross compiler; empty for this machine's architecture
 #	ARCH_CROSS_PACKAGES	packages that compile for ARCH and run its programs
@@ -20,7 +20,7 @@
 #	ARCH_QEMU	the emulator of guests
 #	ARCH_QEMU_PACKAGES
 #	ARCH_MACHINE	arguments of the emulator, for any accelerator
-#	ARCH_TCG ARCH_KVM	arguments for this accelerator, with those for the PMU
+#	ARCH_TCG ARCH_KVM	arguments for TCG or KVM, including those for the PMU
 #	ARCH_HAS_PMU	1: each guest has a PMU
 #	ARCH_CONSOLE	console of the kernel, on the first serial port
 
@@ -70,7 +70,7 @@ arch__load()
 		die_usage "--arch $ARCH: not one of $(arch__list | paste -s -d ' ')" ;;
 	esac
 	arch__is_foreign || return 0
-	[[ $ARCH = arm64 ]] || die_usage "--arch $ARCH: only on such a machine"
+	[[ $ARCH = arm64 ]] || die_usage "--arch $ARCH: there is no cross build for it; use a machine of this architecture"
 	ARCH_SUFFIX=-$ARCH
 	ARCH_CROSS=$ARCH_TRIPLET-
 	ARCH_CROSS_PACKAGES=("gcc-$ARCH_TRIPLET" mmdebstrap qemu-user)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Unpack newer packages from the backports of this Debian release below the cache, and
-# do not install them.
+# Unpack newer packages from the backports of this Debian release below the cache, without
+# installing them.
 #
 # Usage (after lib/common.sh, lib/debian.sh, log_to):
-#	backports__unpack PACKAGE...	set BACKPORTS_DIR; to "" with a warning if there are no
-#					backports. To get newer packages, remove the directory
+#	backports__unpack PACKAGE...	unpack these packages once, and set BACKPORTS_DIR. If there
+#					are no backports, warn and set it to "". To get newer
+#					packages, remove the directory
 #
 # Reads:
 #	CACHE_DIR
@@ -43,7 +44,7 @@ backports__unpack()
 	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)-backports
 	BACKPORTS_DIR=$CACHE_DIR/debian/$release
 	[[ ! -d $BACKPORTS_DIR ]] || return 0
-	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory of yours"
+	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory that you can write"
 	take_lock "$BACKPORTS_DIR.lock" "$BACKPORTS_DIR"
 	if [[ ! -d $BACKPORTS_DIR ]] &&
 		! run_logged "unpack packages of $release" backports__fill "$release" "$@"; then

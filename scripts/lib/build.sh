@@ -12,14 +12,15 @@
 # Reads:
 #	REPO_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
-# In STATE_DIR: "building" exists while make runs, and after a kill or a full disk, which
-# can leave half-written files.  The next run then starts from an empty build directory.
-# "built" is written last and names everything that the perf depends on.
+# In STATE_DIR, the file "building" exists while make runs. A kill or a full disk, which can leave
+# half-written objects, leaves this file behind. Then the next run starts with an empty build
+# directory. The file "built" is written last, and names everything on which this perf depends.
 
 # perf links with the library of Debian's python3, so PYTHON names this python3, which may not be
-# the first in PATH. Only v7.3 has code in Rust, and builds without Rust. A cross build includes
-# a header that new kernels generate and an old linux-libc-dev lacks. This machine's Python, Perl
-# and Java are not for a foreign architecture, and have no sanitizers.
+# the first in PATH. Only perf of v7.3 has code in Rust, and it builds without Rust, too. A cross
+# build includes a header that new kernels generate and an old linux-libc-dev lacks. A cross build
+# and a build with sanitizers cannot use the Python, Perl and Java of this machine, which are for
+# another architecture and without sanitizers.
 build__load_args()
 {
 	local sanitizers=fuzzer-no-link,address,undefined
@@ -86,7 +87,7 @@ build__all()
 build__start()
 {
 	if [[ -f $STATE_DIR/building ]]; then
-		msg "the last build was cut off: build/ starts empty"
+		msg "the last build was cut off, so build/ is emptied"
 		rm -rf -- "$BUILD_DIR"
 	elif ! cmp -s "$STATE_DIR/compilers" <(build__compilers); then
 		rm -rf -- "$BUILD_DIR"
@@ -96,7 +97,8 @@ build__start()
 	: > "$STATE_DIR/building" || die "cannot write $STATE_DIR" "free some space or use another --out"
 }
 
-# make removes half-written files after a signal, but not after SIGKILL or with a full disk.
+# After a signal, remove the file "building", because make has removed half-written files itself.
+# make cannot do that after SIGKILL or with a full disk.
 build__excuse_signal()
 {
 	[[ -n $END_SIGNAL && $END_SIGNAL != KILL ]] || return 0
@@ -147,7 +149,7 @@ build__publish()
 		build__stamp > "$STATE_DIR/built.part" && mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
-# Remove perf first: fuzz.sh may have linked a fuzzer with the same name.
+# Remove perf in BUILD_DIR first: fuzz.sh may have linked a fuzzer with the same name there.
 build__perf()
 {
 	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
@@ -173,16 +175,16 @@ build__bpf_stamp()
 		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
-# Debian's asciidoc starts the first python3 in PATH. docbook-xsl 1.73 and later would show ".ft
-# C" as text without ASCIIDOC_NO_ROFF.
+# Debian's asciidoc starts the first python3 in PATH, which must be Debian's. Without
+# ASCIIDOC_NO_ROFF, the man pages would show ".ft C" as text with docbook-xsl 1.73 and later.
 build__make_man_pages()
 {
 	PATH="/usr/bin:$PATH" make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
 		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
 }
 
-# One object of perf contains PREFIX. make compiles this object again and links perf in
-# BUILD_DIR. PERF does not change, because it is a copy.
+# One object of perf contains PREFIX. make compiles this object again, and links perf in BUILD_DIR
+# again. PERF does not change, because it is a copy.
 build__install()
 {
 	build__load_args
@@ -191,6 +193,6 @@ build__install()
 	build__start
 	run_logged "make install of perf" build__make || build__die
 	rm -f -- "$STATE_DIR/building"
-	run_logged "make its man pages" build__make_man_pages "$@" ||
+	run_logged "make perf's man pages" build__make_man_pages "$@" ||
 		die_logged "the man pages cannot be made" "correct what the log shows and run it again"
 }

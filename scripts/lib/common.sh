@@ -12,8 +12,8 @@
 #	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
 #	die_usage TEXT			die, with a hint at --help
 #	end_failed			exit 1 after the script has reported a failed test or check
-#	on_exit COMMAND...		run COMMAND at exit, last one first
-#	take_lock FILE WHAT		take an exclusive lock; if it is taken, say so and wait
+#	on_exit COMMAND...		run COMMAND at exit, in reverse order of the calls
+#	take_lock FILE WHAT		take an exclusive lock; if it is held, say so and wait
 #	release_lock			release the lock that was taken last
 #	take_machine_lock		take the lock for BPF programs on this machine
 #	log_to FILE			from now on, run_logged writes to FILE
@@ -22,7 +22,7 @@
 #					COMMAND is a function, it must chain its commands
 #					with &&, because errexit may be off
 #	end_steps SIGNAL		end the steps in STEP_PIDS
-#	die_logged TEXT [NEXT-STEP...]	die with the end and the path of the log
+#	die_logged TEXT [NEXT-STEP...]	die, and print the end and the path of the log
 #	disk_is_full DIR		status 0 if the file system of DIR is full
 #	check_root			die unless this is root
 #	check_bpftool			die if there is no bpftool
@@ -30,7 +30,7 @@
 # Reads:
 #	STEP_OUTPUT	set before run_logged: a file or directory whose size is shown
 #			as progress, in place of the last line of the log
-#	PBM_QUIET	1: only errors and the final lines
+#	PBM_QUIET	1: print only errors and the final lines
 #	PBM_BPFTOOL	path or name of bpftool (default: bpftool)
 #	PBM_TICK	seconds between progress lines (default 30)
 # Sets:
@@ -40,15 +40,15 @@
 #			KILL if the step had to be killed
 #	REPO_DIR	top of the checkout
 #	CACHE_DIR	$PBM_CACHE, or a directory below $XDG_CACHE_HOME or ~/.cache;
-#			this file does not create it
+#			common.sh does not create the directory
 #
 # Exit status of every script: 0 done, 1 a test or a check failed, 2 could not
 # run.  A signal ends the script as that signal.
 
 export LC_ALL=C
 unset CDPATH
-# Variables of the user must not change how make and quilt work here.
-# shellcheck disable=SC2086 # all names that begin so
+# Environment variables of the user must not change how make and quilt work in the scripts.
+# shellcheck disable=SC2086 # all variables whose names begin with QUILT_
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE ${!QUILT_@}
 
 # shellcheck disable=SC2034 # read by the scripts that source this
@@ -65,7 +65,7 @@ END_SIGNAL=
 EXIT_COMMANDS=()
 LOCK_FDS=()
 HAS_FAILED=no
-# All checkouts on a machine share this lock, because they share its BPF programs.
+# All checkouts on a machine share this lock, because they share the BPF programs of the machine.
 MACHINE_LOCK=/sys/kernel
 
 msg()
@@ -116,7 +116,7 @@ run_exit_commands()
 	done
 }
 
-# The leader of a group may end before make has removed half-written files.
+# Wait for the whole group: when its leader has ended, make may still remove half-written files.
 wait_for_group()
 {
 	local group=$1 tries
@@ -149,8 +149,8 @@ end_steps()
 	done
 }
 
-# The step runs in its own process group. So a signal for only this script also ends the step,
-# and ends it at once.
+# The step runs in a process group of its own, to which this script passes the signal on. So a
+# signal that is sent only to this script also ends the step, and ends it at once.
 end_by_signal()
 {
 	local signal=$1
@@ -177,14 +177,14 @@ die_unexpected()
 	die "unexpected: '$command' in $where ended with status $status" "run it again; the log is $LOG_FILE"
 }
 
-# If a variable is unset, bash exits with 1 and does not run the ERR trap.
+# If a script uses an unset variable, bash exits with 1, without the ERR trap. Exit with 2 instead.
 end_script()
 {
 	local status=$1
 
 	run_exit_commands
 	if ((status == 1)) && [[ $HAS_FAILED = no ]]; then
-		printf '%s: error: unexpected: it ended with status 1, see above; the log is %s\n' "$PROGRAM" "$LOG_FILE" >&2
+		printf '%s: error: unexpected: the script ended with status 1, see above; the log is %s\n' "$PROGRAM" "$LOG_FILE" >&2
 		exit 2
 	fi
 }
@@ -196,8 +196,8 @@ trap 'end_by_signal INT' INT
 trap 'end_by_signal TERM' TERM
 trap 'end_by_signal HUP' HUP
 
-# All commands inherit the lock. So it is held until the last of them has ended, for example a
-# make that still runs after SIGKILL has ended this script.
+# All commands that the script starts inherit the lock. So the lock is held until the last of them
+# has ended, for example a make that still runs after SIGKILL has ended this script.
 take_lock()
 {
 	local file=$1 what=$2 fd holder
@@ -220,7 +220,7 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
-# All commands inherit this lock, too.
+# All commands that the script starts inherit this lock, too.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
@@ -229,7 +229,7 @@ take_machine_lock()
 	run_waiting flock "$MACHINE_FD"
 }
 
-# Run a command that may block for long, so that traps run at once.
+# Run a command that may block for long in the background, so that bash can run traps at once.
 run_waiting()
 {
 	set -m

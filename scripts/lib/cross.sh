@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Build programs for a foreign architecture, and run one of them.
+# Build programs for a foreign architecture, and run such programs.
 #
-# Usage (after lib/common.sh, lib/packages.sh, lib/arch.sh, lib/debian.sh,
-# arch__load, log_to):
+# Usage (after lib/common.sh, lib/packages.sh, lib/arch.sh, lib/debian.sh, arch__load, log_to):
 #	cross__prepare	install the cross compiler and unpack the libraries. Do nothing
 #			for this machine's own architecture
 #
@@ -27,7 +26,7 @@ cross__prepare()
 	CROSS_CC="${ARCH_CROSS}gcc --sysroot=$DEBIAN_DIR"
 	CROSS_ARGS=(ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" CC="$CROSS_CC")
 	CROSS_RUN=("$ARCH_USER_QEMU" -L "$DEBIAN_DIR")
-	# perf wants CLANG to be a single word.
+	# This cannot be a part of CLANG, because perf's makefile wants CLANG to be a single word.
 	export CCC_OVERRIDE_OPTIONS="# +--sysroot=$DEBIAN_DIR"
 	export PKG_CONFIG_SYSROOT_DIR=$DEBIAN_DIR
 	export PKG_CONFIG_LIBDIR=$DEBIAN_DIR/usr/lib/$ARCH_TRIPLET/pkgconfig:$DEBIAN_DIR/usr/share/pkgconfig

@@ -5,14 +5,15 @@
 #
 # Usage (after lib/common.sh, log_to; needs dpkg-dev):
 #	deb__build STAGE OUT VERSION	make a package in OUT from the directory STAGE, which
-#				contains usr/; print its path. Remove older packages in OUT
+#				contains usr/, and print the path of the package. Remove
+#				older packages in OUT
 #
 # Reads:
 #	TAG REPO_DIR HOME_DIR
 #	DEBFULLNAME DEBEMAIL	the maintainer (default: the user that runs this)
 #
-# The revision in the version is the time of the checked-out commit, so that later packages are
-# newer. Without git, it is the time of the build.
+# The revision in the version is the time of the checked-out commit, so that the package of a later
+# commit has a higher version. Without git, the revision is the time of the build.
 
 # dpkg-shlibdeps needs a file debian/control in the current directory.
 deb__print_depends()
@@ -44,7 +45,7 @@ deb__print_control()
 	END
 }
 
-# Python has written bytecode beside the modules that it read.
+# prerm removes the bytecode that Python has written beside the modules that it has read.
 deb__fill()
 {
 	local stage=$1 file=$2 control=$1/DEBIAN

@@ -24,8 +24,8 @@
 #
 # Packages come from the archive that apt uses on this machine, with its signatures.
 
-# First the programs that selftests/ and the runner call (with perl, the runner prints results at
-# once), then the libraries that perf and the tests are linked with
+# First the programs that selftests/ and kselftest's runner call (with perl, the runner prints
+# results at once), then the libraries with which perf and the tests are linked
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
@@ -55,7 +55,7 @@ debian__relative_links()
 		done
 }
 
-# Make the files that the scripts of base-passwd and mawk would have made.
+# Make the files that the scripts of base-passwd and mawk, which do not run, would have made.
 debian__configure()
 {
 	local dir=$1 file
@@ -83,7 +83,7 @@ debian__unpack()
 	key=$(printf '%s\n' "$packages" | sha256sum | cut -c 1-12)
 	DEBIAN_DIR=$CACHE_DIR/debian/$name-$ARCH_DEBIAN-$key
 	[[ ! -d $DEBIAN_DIR ]] || return 0
-	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory of yours"
+	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory that you can write"
 	take_lock "$DEBIAN_DIR.lock" "$DEBIAN_DIR"
 	[[ -d $DEBIAN_DIR ]] || debian__unpack_new "$name" "$packages"
 	release_lock
@@ -102,7 +102,7 @@ debian__unpack_new()
 	STEP_OUTPUT=$part
 	run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$packages" ||
 		die_logged "cannot unpack Debian's packages for $ARCH_DEBIAN" \
-			"see to the network and apt's sources, then run it again"
+			"check the network and apt's sources, then run it again"
 	mv -- "$part" "$DEBIAN_DIR"
 }
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pid 1 of a guest, after guest-initramfs.sh. It mounts the file systems that tests need, runs
-# the command that vm.sh has left in /run/pbm-command, and ends the guest. The output of the
-# command goes to the port "report". A line "# status FILE" of the command names a file. This
-# script writes "started" to the file, and then the exit status. An error here ends pid 1 and the
-# guest, without a status.
+# Pid 1 of a guest, after guest-initramfs.sh. It mounts the file systems that tests need, runs the
+# command that vm.sh has left in /run/pbm-command, and ends the guest. The output of the command
+# goes to the port "report". A line "# status FILE" of the command names a file. This script writes
+# "started" to this file, and later the exit status of the command. An error in this script ends pid
+# 1, and so the guest, without a status.
 
 set -euo pipefail
 
@@ -24,13 +24,13 @@ mount_all()
 	ln -sfn /proc/self/fd/2 /dev/stderr
 }
 
-# Otherwise the kernel lowers the sample rate, because an emulated interrupt takes long.
+# Without this, the kernel lowers the sample rate, because an emulated interrupt takes long.
 keep_sample_rate()
 {
 	echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent
 }
 
-# The port has no name in /dev, because there is no udev.
+# Find the port by its name in /sys, because without udev the name is not in /dev.
 open_report()
 {
 	local name

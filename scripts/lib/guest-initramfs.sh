@@ -8,7 +8,7 @@
 PATH=/bin
 P9=trans=virtio,version=9p2000.L,msize=512000
 
-# If pid 1 ends, the kernel panics, and this ends the guest.
+# An error ends this script, which is pid 1. Then the kernel panics, and this ends the guest.
 set -e
 mkdir -p /dev /proc /sys /lower /rw /root
 mount -t devtmpfs dev /dev
@@ -26,8 +26,8 @@ mount -t sysfs sys sys
 mount -t tmpfs -o mode=1777 tmp tmp
 mount -t tmpfs -o mode=755 run run
 
-# Mount shared directories after /tmp, because they may be below /tmp. Files that the guest
-# writes there are on the host at once.
+# Mount shared directories after /tmp, because they may be below /tmp. With cache=none, files that
+# the guest writes are on the host at once.
 while read -r tag mode path; do
 	mkdir -p "/root$path"
 	cache=loose

@@ -4,7 +4,7 @@
 # Run run-selftests.sh in guests, and check the results.
 #
 # Usage (after lib/vm.sh, vm__prepare):
-#	guests__fill_queue PROGRAM...	the programs that the guests divide among themselves
+#	guests__fill_queue PROGRAM...	queue the programs, which the guests divide among themselves
 #	guests__take PROGRAM		status 0 if this guest has to run the program; always 0
 #					outside of guests
 #	guests__run RESULTS		run the script in each guest, and collect the results in
@@ -20,8 +20,8 @@
 #	OPT_GUEST	in a guest: its directory in VM_DIR; on the host: empty
 #	REPO_DIR OUT_DIR PERF TAG ARCH_HAS_PMU PERF_TEST OPT_FILTER OPT_PERF OPT_VERBOSE PBM_*
 #
-# How it works. All paths are the same in a guest. The queue is a directory with a directory for
-# each program. The guest that removes such a directory runs the program.
+# How it works. All paths in a guest are those of the host. The queue is a directory with a
+# subdirectory for each program. The guest that removes it runs the program.
 
 # If the guest has another architecture, this host also reads the recording of this test.
 FOREIGN_TEST="hardware: samples of cycles"
@@ -77,8 +77,8 @@ guests__run()
 	cat "$VM_DIR"/*/results >"$results"
 }
 
-# Add a failure for each test without a result, and for each test with two results. The names of
-# perf test's results begin with the same words.
+# Add a failure for each test without a result, and for each test with two results. In NAMES, perf
+# test is one name, with which the names of all its results begin.
 guests__check_names()
 {
 	local results=$1 names=$2 name
@@ -96,7 +96,7 @@ guests__check_names()
 	done < <(cut -f 2 "$results" | sort | uniq -d)
 }
 
-# Compare the output of this host's perf with the guest's. One guest has made the recording.
+# Compare what perf of this host and perf of the guest print. Only one guest has made the recording.
 guests__read_recording()
 {
 	local reader=$1 data

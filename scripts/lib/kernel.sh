@@ -3,8 +3,7 @@
 #
 # Build the kernel of a guest from the pinned source, or use a given image.
 #
-# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load,
-# log_to):
+# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load, log_to):
 #	kernel__prepare		build the kernel, or find the image in OPT_KERNEL
 #
 # Reads:
@@ -14,7 +13,7 @@
 #	KERNEL_IMAGE	the image to boot
 #	KERNEL_FROM	the origin of the image, for messages
 #
-# Built kernels stay in the cache. The directory of a kernel is named after its source, its
+# Built kernels are kept in the cache. The directory of a kernel is named after its source, its
 # configuration and the compiler.
 
 KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
@@ -122,7 +121,7 @@ kernel__prepare()
 	kernel__choose_source
 	dir=$CACHE_DIR/kernels/$TAG-$ARCH-$(kernel__key)
 	if [[ ! -f $dir/image ]]; then
-		mkdir -p -- "${dir%/*}" || die "cannot create ${dir%/*}" "set PBM_CACHE to a directory of yours"
+		mkdir -p -- "${dir%/*}" || die "cannot create ${dir%/*}" "set PBM_CACHE to a directory that you can write"
 		take_lock "$dir.lock" "$dir"
 		[[ -f $dir/image ]] || kernel__build "$dir"
 		release_lock

@@ -55,8 +55,8 @@ manifest__changed()
 		sed -n 's/: FAILED.*//p' || :
 }
 
-# If the files were copied here from another root, keep directories that other software may use.
-# Also remove the bytecode that Python has written beside the modules.
+# If the files were installed into another root, and then copied here, keep directories that other
+# software may use. Also remove the bytecode that Python has written beside the modules.
 manifest__remove()
 {
 	local path dirs only=''

@@ -15,7 +15,7 @@
 # A line has an option, the variable that it sets, and the value. An option with a colon has an
 # argument, which is the value. With two colons, the argument is optional. With [], the value is
 # added to an array. A variable keeps its value if its option isn't given. -h and --help call
-# print_usage. An option with "instead" replaces the TAG.
+# print_usage. After an option with "instead", no TAG is given.
 #
 # Sets:
 #	TAG		empty after an option with "instead"

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# List missing Debian packages, and install them or print the command that does.
+# List missing Debian packages, and install them or print the command that installs them.
 #
 # Usage (after lib/common.sh, and log_to for an install):
 #	packages__missing PACKAGE...		print the packages that are not installed
 #	packages__require yes|no PACKAGE...	install the missing packages (yes), or
 #						die with the exact apt line (no)
-#	packages__update_lists yes|no		get apt's lists if there are no lists (yes, as root)
+#	packages__update_lists yes|no		fetch apt's package lists if there are none (yes:
+#						only as root; no: do nothing)
 #	packages__numbered NAME			print the packages NAME-NUMBER of this
 #						distribution, in the order of numbers
 #
@@ -20,10 +21,9 @@
 # Without root, nothing can be installed, so "yes" is the same as "no". Without dpkg, the list is
 # only printed, and the build fails if something is missing.
 
-# Each group has a purpose. BPF in perf needs the second group, and a perf without BPF is
-# refused. The third group is optional. It is installed because tests and users need its
-# features: -z, the TUI, --to-ctf, script in Python and Perl, SDT probes, disassembly, jitdump,
-# libpfm names.
+# BPF in perf needs the second group of packages, and build.sh refuses a perf without BPF. The third
+# group is optional. It is installed because tests and users need these features: -z, the TUI,
+# --to-ctf, script in Python and Perl, SDT probes, disassembly, jitdump, libpfm names.
 # shellcheck disable=SC2034 # read by the scripts that source this
 PERF_PACKAGES=(
 	# fetch, unpack, patch
@@ -56,7 +56,7 @@ packages__apt()
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 "$@"
 }
 
-# A new machine may have no lists.
+# A new machine may have no package lists.
 packages__update_lists()
 {
 	command -v apt-get > /dev/null || return 0
@@ -77,7 +77,7 @@ packages__install()
 		warn "apt-get update failed, see $LOG_FILE; going on with the lists at hand"
 	run_logged "install ${#} packages" packages__apt install --no-install-recommends -- "$@" ||
 		die_logged "apt-get could not install: $*" \
-			"see to the network and apt's sources, then: apt-get update && apt-get install $*"
+			"check the network and apt's sources, then: apt-get update && apt-get install $*"
 	{ mkdir -p -- "$CACHE_DIR" && printf '%s\n' "$@" >> "$CACHE_DIR/installed-packages"; } ||
 		warn "cannot note in $CACHE_DIR which packages were installed"
 }
@@ -88,7 +88,7 @@ packages__require()
 
 	shift
 	if ! command -v dpkg-query > /dev/null; then
-		warn "no dpkg here; needed, under Debian's names: $*"
+		warn "there is no dpkg, so install the missing ones of these packages (names of Debian): $*"
 		return
 	fi
 	mapfile -t missing < <(packages__missing "$@")

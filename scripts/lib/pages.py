@@ -3,9 +3,9 @@
 """Run the commands in the blocks of pages, and compare their output with the page.
 
 scripts/test-pages.sh calls this, and its --help explains the rules. One shell,
-scripts/lib/page-shell.sh, runs all commands of a page. cram writes its input, and finds
-the output and the status of each command. cram alone is not enough: it has no pattern
-for "any number, but the same tag twice", and reads neither .rst nor the README.
+scripts/lib/page-shell.sh, runs all commands of a page. The module cram writes the input of this
+shell, and finds the output and the status of each command. cram alone is not enough: it has no
+pattern for "any number, but the same tag twice", and reads neither .rst nor the README.
 """
 
 import difflib
@@ -80,7 +80,7 @@ class Block:
 
 
 def is_complete(command):
-    """Return whether the command is complete. If the end of a here-document is missing, bash warns."""
+    """Return whether the command is complete. bash only warns of a here-document without an end."""
     checked = subprocess.run(["bash", "-n"], input="\n".join(command), text=True,
                              stderr=subprocess.PIPE, check=False)
     return not command[-1].endswith("\\") and checked.returncode == 0 and not checked.stderr
@@ -116,7 +116,7 @@ def readme_blocks(text):
                 block.commands[-1][1].extend(lines.split("\n"))
             continue
         block = Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
-        # A line with columns belongs to a table with an error, and is not a command.
+        # A block with columns is a table that has an error. It has no commands.
         if not not_run and not block.commands and not re.search(r"\S\t", lines):
             block.parse_pasted(lines.split("\n"))
         yield block
@@ -156,14 +156,14 @@ def run_commands(commands):
             command_lines -= 1
         else:
             results[-1].append(unescape(line.decode()[2:].rstrip("\n")))
-    # If the shell has ended, cram still shows the next command.
+    # If a command has ended the shell, cram still shows the command after it.
     if results.pop() != ["end"]:
         results.pop()
     return results
 
 
 def pattern_of(lines):
-    """Two places with the same tag have to have the same tag in the output."""
+    """Return a pattern for the output. A tag that repeats in the lines must repeat in the output."""
     tags = {}
 
     def replace(match):
@@ -203,7 +203,7 @@ def compare(command, wanted, printed):
 
 
 def test_block(block, results):
-    """Return the differences, and take the results of the block's commands."""
+    """Return the differences. Remove the results of the block's commands from the list."""
     if not block.commands:
         return ["begins with no prompt, and is not marked as not run"]
     wrong = []

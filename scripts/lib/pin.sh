@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# The tags that the scripts know: scripts/pins, and selftests/lacks. Their heads describe
-# the formats.
+# Read scripts/pins, the list of tags, and selftests/lacks. The comments at the head of these
+# files describe the formats.
 #
 # Usage (after lib/common.sh):
 #	pin__list		print the known tags
@@ -56,11 +56,11 @@ pin__load()
 		commit)		PIN_COMMIT=$a ;;
 		source)		PIN_SOURCES+=("$a $b $c $d") ;;
 		differs)	PIN_DIFFERS+=("$a $b") ;;
-		*)		die "$PINS_FILE: unknown field '$key'" "compare with its head" ;;
+		*)		die "$PINS_FILE: unknown field '$key'" "see the comment at the head of this file" ;;
 		esac
 	done < <(awk -v tag="$1" '$1 == "tag" { mine = $2 == tag } mine && NF && $1 !~ /^#/' "$PINS_FILE")
 	[[ -n $PIN_VERSION && ${#PIN_SOURCES[@]} -gt 0 ]] ||
-		die "$PINS_FILE: no version or no source of $1" "compare with v6.16"
+		die "$PINS_FILE: no version or no source of $1" "compare with the lines of v6.16"
 }
 
 pin__print_lacks()

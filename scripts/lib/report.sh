@@ -25,7 +25,7 @@
 #
 # Reads:
 #	RUN_DIR		a directory of this run, on this machine. RUN_DIR/output is a copy
-#			of LOG for reading while it grows, because LOG may be on the host
+#			of LOG that is read while it grows. LOG itself may be on the host
 #			of this guest
 #	OPT_VERBOSE	yes: print the whole output of every program
 
@@ -61,7 +61,7 @@ report__record()
 	done
 }
 
-# Write all lines at once. Otherwise lines of another guest may come between them.
+# Print all lines at once. Otherwise lines of another guest may come between them.
 report__add()
 {
 	tee -a -- "$1" | report__print_results "$2" >"$RUN_DIR/printed"
@@ -113,7 +113,7 @@ report__expect_failures()
 		{ print "ok", $2, "" }'
 }
 
-# A test of the list that was not skipped is only printed, and not a failure.
+# If a test in the list was not skipped, only print a note. This is not a failure.
 report__compare_skips()
 {
 	local results=$1 list=$2 filter=$3 kind name reason

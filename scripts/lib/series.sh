@@ -14,7 +14,7 @@
 #	series__entries FILE	print the patches that a series names
 #	series__parts FILE	print the parts of a series
 #	series__entries_of FILE PART...	print only the patches of these parts
-#	series__on_top_of LETTER	print the parts that a cover letter needs
+#	series__on_top_of LETTER	print the parts on which the part of a cover letter is based
 #	series__print_own TAG	print the patches of a tag that no tag before it names
 #	series__print_missing TAG	print the patches of the pinned tag that the series of
 #				TAG neither has nor lists as not needed
@@ -144,8 +144,8 @@ series__touched()
 	done | sort -u
 }
 
-# The reason is the first message about the last patch that does not report success. Before it,
-# print the name of the patch, if quilt prints that, and the name of the file.
+# The reason is the first message about the last patch that is not a report of success. Print the
+# name of the patch, if quilt prints it, and the name of the file before the reason.
 series__print_reason()
 {
 	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }

@@ -4,9 +4,9 @@
 # the list of expected skips. A line of LIST is NAME<TAB>REASON: two regular expressions
 # that must match the whole text. "#" begins a comment line.
 #
-# Print RESULTS, with "unexpected" instead of "skip" for a test that LIST does not have. Then
-# print "missed<TAB>NAME<TAB>REASON" for each line of LIST whose test was not skipped. With -v
-# filter=ERE, not all tests ran. Then print such lines only for tests that ran.
+# Print RESULTS, with "unexpected" instead of "skip" for a test that LIST does not have. Then print
+# "missed<TAB>NAME<TAB>REASON" for each line of LIST whose test was not skipped. With -v filter=ERE,
+# not all tests ran. Then print "missed" only for tests that ran.
 #
 # Exit status 2: LIST cannot be read.
 

@@ -5,28 +5,27 @@
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
 #	source__find_or_fetch BASE
-#				use the first of these: the source that the user
-#				named, BASE if it was unpacked from a pinned source, the
-#				cache, the mirror, a download from kernel.org or from
-#				Debian's pool
+#				use the first of these that exists: the source that the
+#				user named, BASE if it was unpacked from a pinned source,
+#				a file in the cache, a file in the mirror, a download from
+#				kernel.org or from Debian's pool
 #	source__unpack BASE	unpack the source into BASE/tree, complete or not at all
 #	source__makefile_version FILE	print the version in a top Makefile
 #
 # Reads:
 #	OPT_SOURCE OPT_GIT OPT_MIRROR	options of the user, or empty
-#	OPT_INSTALL	yes: apt's lists may be updated if there are none
+#	OPT_INSTALL	yes: apt's package lists may be fetched if there are none
 #	TAG CACHE_DIR PIN_*
 # Sets:
 #	SOURCE_KIND	archive, git or tree
 #	SOURCE_PATH	file, repository or tree; empty if BASE is used as it is
 #	SOURCE_ID	sha256:HASH, git:COMMIT or tree:HASH
-#	SOURCE_VERSION	the version in its top Makefile; a substitute has another
-#			version than PIN_VERSION
-#	SOURCE_FROM	its origin, for messages
+#	SOURCE_VERSION	the version in the top Makefile of the source; if this is not
+#			PIN_VERSION, the source is a substitute
+#	SOURCE_FROM	the origin of the source, for messages
 #
-# The sha256 of a file is compared with the pin right before the file is unpacked. If the user
-# names a source, its commit (--git) or the version in its top Makefile (--source) is compared
-# instead.
+# The sha256 of a file is compared with the pin right before the file is unpacked. If the user names
+# a source, its commit (--git) or the version in its top Makefile (--source) is compared instead.
 
 # Neither perf nor its tests need these paths, which are nine tenths of the tree.
 SOURCE_EXCLUDES=(
@@ -75,7 +74,7 @@ source__use_git()
 
 	command -v git > /dev/null || die "--git needs git" "as root: apt-get install git"
 	commit=$(git -C "$repo" rev-parse --verify --quiet "$TAG^{commit}") ||
-		die "the git tree $repo has no tag $TAG" "git -C $repo fetch --tags (or a wrong path, or git's safe.directory)"
+		die "the git tree $repo has no tag $TAG" "git -C $repo fetch --tags; or correct the path, or set git's safe.directory"
 	[[ -z $PIN_COMMIT || $commit = "$PIN_COMMIT" ]] ||
 		die "$TAG in $repo is commit $commit, the pin says $PIN_COMMIT" "fetch the tag from the kernel's own repository"
 	SOURCE_KIND=git SOURCE_PATH=$repo SOURCE_ID=git:$commit
@@ -102,8 +101,7 @@ source__use_tree()
 	SOURCE_ID=tree:${SOURCE_ID%% *}
 }
 
-# A tarball with a pinned checksum is accepted.  In any other tarball, the Makefile has
-# to name the right version.
+# Accept a tarball with a pinned checksum, or with the right version in its top Makefile.
 source__use_tarball()
 {
 	local file sum entry
@@ -153,7 +151,7 @@ source__use_base()
 	return 1
 }
 
-# Remove a cached file with a wrong checksum.
+# Use a file in the cache. Remove it instead if its checksum is wrong.
 source__use_cache()
 {
 	local entry origin file sum version
@@ -162,7 +160,7 @@ source__use_cache()
 		read -r origin file sum version <<< "$entry"
 		[[ -f $CACHE_DIR/$file ]] || continue
 		if [[ $(source__sha256 "$CACHE_DIR/$file") = "$sum" ]]; then
-			source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file (cache, first from $origin)"
+			source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file (from the cache; origin: $origin)"
 			return 0
 		fi
 		warn "$CACHE_DIR/$file had a wrong sha256; it was removed and will be fetched again"
@@ -245,7 +243,7 @@ source__fetch_pool()
 		if run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
 			-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
 			download-file "${uri%/}/pool/main/l/linux/$file" "$part"; then
-			# For a file: URI, apt makes a symbolic link.
+			# For a file: URI, apt makes a symbolic link. The cache needs the file.
 			[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
 			return
 		fi
@@ -266,9 +264,9 @@ source__accept_download()
 		size=$(stat -c %s -- "$part")
 		rm -f -- "$part"
 		die "wrong checksum: $file from $origin ($size bytes) has sha256 $found, the pin of $TAG says $sum" \
-			"run it again; if it stays wrong the file was cut or changed: use --source, --git or --mirror"
+			"run it again; if that does not help, the file was truncated or changed: use --source, --git or --mirror"
 	fi
-	mv -f -- "$part" "$CACHE_DIR/$file" || die "cannot write $CACHE_DIR/$file" "set PBM_CACHE to a directory of yours"
+	mv -f -- "$part" "$CACHE_DIR/$file" || die "cannot write $CACHE_DIR/$file" "set PBM_CACHE to a directory that you can write"
 }
 
 source__fetch_first()
@@ -294,7 +292,7 @@ source__fetch_first()
 
 source__fetch_into_cache()
 {
-	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory of yours"
+	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory that you can write"
 	take_lock "$CACHE_DIR/.lock" "the cache $CACHE_DIR"
 	if ! source__use_cache && ! source__fetch_first; then
 		printf '  tried: %s\n' "${FETCH_NOTES[@]}" >&2
@@ -338,9 +336,9 @@ source__stream()
 	esac
 }
 
-# perf takes its version from git or from PERF-VERSION-FILE, because the Makefile of a tree with
-# missing directories cannot print it. checkpatch.pl and other scripts refuse a tree without
-# drivers/ and fs/.
+# Write PERF-VERSION-FILE, from which perf takes its version if there is no git: the Makefile of a
+# tree with missing directories cannot print it. Make drivers/ and fs/, because checkpatch.pl and
+# other scripts refuse a tree without them.
 source__unpack_part()
 {
 	local part=$1

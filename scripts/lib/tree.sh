@@ -4,8 +4,7 @@
 # Create the patched tree of an output directory, update it to another state of the series, and
 # never lose a user's edits.
 #
-# Usage (after lib/common.sh, lib/series.sh, series__load,
-# source__find_or_fetch):
+# Usage (after lib/common.sh, lib/series.sh, series__load, source__find_or_fetch):
 #	tree__is_current	status 0 if the tree, its source and its series are
 #				unchanged since the last run
 #	tree__check_edits	die if the tree has edits that are in no patch
@@ -14,18 +13,18 @@
 #	tree__reset		remove tree and objects, because the source has changed
 #
 # Reads:
-#	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR OUT_DIR	of the output directory
+#	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR OUT_DIR	the output directory and its parts
 #	SERIES_* SOURCE_ID TAG
 #
-# How it works. BASE_DIR/tree is the unpacked source and never changes. quilt applies the series
-# in a scratch directory, which has only the files that the series touches. So a patch that fails
-# does not change the tree. Then each file whose content differs is copied to the tree. All other
-# files keep their mtime, so make rebuilds only objects of changed files. Every step can be
-# repeated after an interruption. In STATE_DIR:
+# How it works. BASE_DIR/tree is the unpacked source and never changes. quilt applies the series in
+# a scratch directory, which has only the files that the series touches. So a patch that fails does
+# not change the tree. When all patches have applied, each file whose content differs is copied to
+# the tree. All other files keep their mtime, so make rebuilds only objects of changed files. Every
+# step can be repeated after an interruption. In STATE_DIR:
 #
 #	touched		all files that a series ever touched in this tree
 #	putting/	the scratch directory whose files are being put into the tree;
-#			it stays after an interruption
+#			an interrupted run leaves it behind
 #	patched/	the scratch directory of the last complete run
 #	manifest	path, size and mtime of all files of the tree
 #	applied		source and series of the last complete run; written last
@@ -68,8 +67,8 @@ tree__same()
 	fi
 }
 
-# tree__path_in DIR FILE: print the path of FILE as the series of the scratch directory DIR made
-# it
+# tree__path_in DIR FILE: print the path of FILE in the version that the series has made in the
+# scratch directory DIR
 tree__path_in()
 {
 	local dir=$1 file=$2
@@ -81,9 +80,9 @@ tree__path_in()
 	fi
 }
 
-# A file is not edited if it is as the last run, finished or not, has left it, or as the series
-# now makes it (after quilt refresh). Backups and other files that quilt, patch, editors and
-# tree__put_file leave are not edits.
+# A file does not count as edited if it has the content that the last run, finished or not, has
+# left, or that the series makes now (after quilt refresh). Backups and other files that quilt,
+# patch, editors and tree__put_file leave do not count, either.
 tree__is_edited()
 {
 	local file=$1 dir
@@ -110,7 +109,7 @@ tree__check_edits()
 	local file edited=() popped=0
 
 	[[ -d $TREE_DIR ]] || return 0
-	[[ -f $STATE_DIR/manifest ]] || die "$TREE_DIR is not from this script" "move it away or use another --out"
+	[[ -f $STATE_DIR/manifest ]] || die "$TREE_DIR was not made by this script" "move it away or use another --out"
 	while read -r file; do
 		tree__is_edited "$file" || continue
 		edited+=("$file")
@@ -156,7 +155,7 @@ tree__die_push()
 {
 	disk_is_full "$OUT_DIR" && die_logged "no space left in $OUT_DIR" "free some space or use another --out"
 	die_logged "the series does not apply: $(series__print_reason "$LOG_FILE")" \
-		"correct the patch in $SERIES_DIR; for a tree to do it in:" \
+		"correct the patch in $SERIES_DIR; to make a tree in which you can do that:" \
 		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
 }
 
@@ -168,9 +167,9 @@ tree__patch()
 	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push || tree__die_push
 }
 
-# --- bring the tree there -----------------------------------------------------
+# --- update the tree ----------------------------------------------------------
 
-# Rename the tree first, so that an incomplete tree never looks complete.
+# Rename the tree before it is removed, so that a tree that is half removed never looks complete.
 tree__reset()
 {
 	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
@@ -179,7 +178,7 @@ tree__reset()
 	rm -rf -- "$TREE_DIR.part" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/putting" "$STATE_DIR/touched"
 }
 
-# Create the tree after its manifest, in the state of a run without patches.
+# Create the tree in the state of a run without patches. Its manifest is written first.
 tree__create()
 {
 	rm -rf -- "$TREE_DIR.part" "$STATE_DIR/patched" "$STATE_DIR/putting"

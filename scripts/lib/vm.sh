@@ -7,9 +7,9 @@
 # lib/splats.sh, arch__load, log_to, kernel__prepare):
 #	vm__prepare		install packages; unpack the userland of another architecture
 #	vm__share DIR		let guests read DIR, under the same path
-#	vm__run COMMAND		boot, run COMMAND in each guest, with the guest's directory
-#				as one more argument, and print its output; set VM_STATUS.
-#				Die if a guest does not boot or does not end
+#	vm__run COMMAND		boot the guests, run COMMAND in each of them, with the guest's
+#				directory as last argument, and print the output; set
+#				VM_STATUS. Die if a guest does not boot or does not end
 #	vm__check_log		print complaints of the guests' kernels; status 1 if there
 #				are any
 #
@@ -28,11 +28,11 @@
 # Sets:
 #	VM_STATUS	the highest exit status of the command in a guest
 #
-# How it works. The kernel gets a small initramfs (guest-initramfs.sh). It mounts this machine's
-# root, or the userland, by 9p below an overlay in memory, and then the shared directories. It
-# starts guest-init.sh, which runs the command. Status and results come back in VM_DIR, never
-# from the console. A missing file is a failure. Two guests with one CPU do more work than one
-# guest with two CPUs.
+# How it works. The kernel gets a small initramfs (guest-initramfs.sh). This mounts the root of this
+# machine, or the unpacked userland of another architecture, by 9p below an overlay in memory, and
+# then the shared directories. Then it starts guest-init.sh, which runs the command. Status and
+# results come back in VM_DIR, never from the console. A guest without a status is a failure. There
+# are two guests, because two guests with one CPU do more work than one guest with two CPUs.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 
@@ -50,7 +50,7 @@ vm__prepare()
 	VM_BUSYBOX=$DEBIAN_DIR/bin/busybox
 }
 
-# A directory below a shared directory is already shared.
+# Do nothing for a directory below a shared directory, because guests can read it already.
 vm__share()
 {
 	local dir=$1 share
@@ -92,8 +92,8 @@ vm__load_arguments()
 		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci
 		-device virtio-serial-pci -device "virtserialport,chardev=report,name=report"
 		-virtfs "local,path=${VM_ROOT//,/,,},mount_tag=root,security_model=none,readonly=on,multidevs=remap")
-	# Under TCG, randomized addresses double the time of the tests. 200 runs of /bin/true
-	# took 5.9 s of user time, and 0.4 s without them.
+	# norandmaps: under TCG, randomized addresses double the time of the tests. 200 runs of
+	# /bin/true took 5.9 s of user time with them, and 0.4 s without them.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
 		path=${VM_SHARES[i]#* } mode=on
@@ -102,7 +102,7 @@ vm__load_arguments()
 	done
 }
 
-# The kernel passes unknown parameters to init as environment variables.
+# The kernel does not know PBM_*, and passes such parameters to init as environment variables.
 vm__accel_arguments()
 {
 	local scale=1 emulated=0
@@ -113,8 +113,8 @@ vm__accel_arguments()
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
-# The guest ends with this script, even if the script is killed. The guest's job is disowned, so
-# that bash does not report its end. vm__boot() does that.
+# QEMU ends with this script, even if the script is killed. The job is disowned, so that bash does
+# not report its end. The functions below do that.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -191,7 +191,7 @@ vm__die()
 vm__kvm_refusal()
 {
 	if arch__is_foreign; then
-		echo "KVM runs no $ARCH on this machine"
+		echo "KVM on this machine cannot run $ARCH"
 	elif [[ ! -e /dev/kvm ]]; then
 		echo "there is no /dev/kvm"
 	elif [[ ! -r /dev/kvm || ! -w /dev/kvm ]]; then
@@ -234,7 +234,7 @@ vm__end_reports()
 	VM_TAIL_PIDS=()
 }
 
-# If a guest has no status, the whole run fails.
+# If a guest ends without a status, the whole run fails.
 vm__check_guest()
 {
 	local guest=$1 end=$2
@@ -274,7 +274,7 @@ vm__run()
 	on_exit rm -rf -- "$VM_SCRATCH"
 	on_exit vm__end_reports
 	run_logged "make the guests' initramfs" vm__make_initramfs "$@" ||
-		die_logged "cannot make the guests' initramfs" "see to the space in $VM_SCRATCH"
+		die_logged "cannot make the guests' initramfs" "check the free space in $VM_SCRATCH"
 	vm__load_arguments
 	vm__boot_any
 	for guest in "${!STEP_PIDS[@]}"; do

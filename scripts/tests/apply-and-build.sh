@@ -275,7 +275,7 @@ test_perf_that_does_not_build()
 	build 0 v0.1
 }
 
-# Also a new file that quilt doesn't know is an edit.
+# A new file that quilt doesn't know is an edit, too.
 test_edited_tree_is_refused()
 {
 	local option
@@ -356,7 +356,7 @@ test_kill_is_repaired()
 	done
 }
 
-# The killed update has written a.c, but not b.c. The next run wants neither state of a.c.
+# The killed update has written a.c, but not b.c. The next run must write a third content of a.c.
 kill_in_update()
 {
 	write_patch fixes/a.patch a.c 4 'a four'
@@ -369,7 +369,7 @@ kill_in_update()
 	write_patch fixes/a.patch a.c 5 'a five'
 }
 
-# edits_are_refused OPTION...: names two edits. The changes of the killed run are no edits.
+# edits_are_refused OPTION...: the script names two edits. Changes of the killed run do not count.
 edits_are_refused()
 {
 	local file

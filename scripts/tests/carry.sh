@@ -45,7 +45,7 @@ carry()
 	expect_status "$1" call_carry "${@:2}"
 }
 
-# write_parts SERIES ENTRY...: with a line for each part
+# write_parts SERIES ENTRY...: write the series, with a line "# part" for each part
 write_parts()
 {
 	printf '%s\n' "${@:2}" | awk -F / '
@@ -53,7 +53,7 @@ write_parts()
 		{ print }' > "$1"
 }
 
-# series_is ENTRY...: the series of v0.2
+# series_is ENTRY...: fail unless v0.2 has this series
 series_is()
 {
 	write_parts "$TMP/t/wanted" "$@"
@@ -101,7 +101,7 @@ test_patch_is_adapted_while_the_other_tag_needs_it()
 	series_is fixes/v0.2/a.patch core/b.patch
 	holds "$PATCHES/fixes/v0.2/a.patch" "^and never was"
 	commit_series
-	# Both tags have this line.
+	# Line 2 is the same in both tags, so v0.2 needs no adapted patch.
 	change fixes/a.patch a.c 2 'a two'
 	carry 0 v0.1
 	series_is fixes/a.patch core/b.patch
@@ -150,7 +150,7 @@ test_patches_that_change_places()
 	series_is fixes/a.patch core/c.patch core/b.patch
 }
 
-# The file without a tag in its path becomes the file of v0.1.
+# The path without a tag, which v0.2 has used, becomes the path of v0.1's patch.
 test_pinned_tag_gets_a_patch_of_the_other()
 {
 	write_two_series
@@ -167,7 +167,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	same "the patch of v0.2" "$TMP/t/own" "$PATCHES/core/v0.2/m.patch"
 	same "the patch of v0.1" "$TMP/t/shared" "$PATCHES/core/m.patch"
 	commit_series
-	# v0.1 loses it again.
+	# v0.1 loses the patch again.
 	sed -i 's/^core.m.patch/# not needed: &: since v0.1: it is there/' "$SERIES"
 	rm "$PATCHES/core/m.patch"
 	carry 0 v0.1

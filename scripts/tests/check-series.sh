@@ -68,13 +68,13 @@ test_series_without_a_patch_of_the_pinned_tag()
 	write_good_series
 	mkdir "$PATCHES/v0.2"
 	echo '# not needed: fixes/a.patch: since v0.2: it has it' > "$PATCHES/v0.2/series"
-	# There is no source of v0.2.
+	# Status 2, because there is no source of v0.2.
 	expect 2 check-series --fast v0.2
 	printed "FAILED  core/b.patch: neither in the series nor said to be not needed"
 	[[ $PRINTED != *"fixes/a.patch: neither"* ]] || fail "a.patch is said to be not needed"
 }
 
-# A letter of each part
+# Write a cover letter for each part.
 write_letters()
 {
 	write_good_series
@@ -85,7 +85,7 @@ write_letters()
 test_parts_that_are_mailed()
 {
 	write_letters
-	# This line comes from the part fixes.
+	# The line that the patch now changes comes from the part fixes.
 	sed -i 's/b\.c/a.c/; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
 	fails "core: on no other part, core/b.patch does not apply: tools/perf/a.c: Hunk #1 FAILED at 1." --fast
 	printed "part fixes applies on no other part"
@@ -102,7 +102,7 @@ test_parts_that_are_mailed()
 	printed "v0.1/cor: no part of the series has that name"
 }
 
-# pack_upstream_test RESULT: the source has a test that prints it.
+# pack_upstream_test RESULT: give the source a test of upstream that prints this result
 pack_upstream_test()
 {
 	local test=$TMP/t/linux-0.1/tools/perf/tests/shell/test_bpf_metadata.sh
@@ -113,7 +113,7 @@ pack_upstream_test()
 	repack_kernel "$TMP/t/linux-0.1" linux-0.1.tar.xz
 }
 
-# was_built WHAT: in the last check
+# was_built WHAT: succeed if the last check has built this patch or part
 was_built()
 {
 	grep -q "^$1: build default: done" <<< "$PRINTED"
@@ -174,7 +174,7 @@ test_series_with_a_defect_in_a_patch()
 	printed "FAILED  series: checkpatch.pl failed: "
 }
 
-# write_script_patch MODE-LINES: it adds a script.
+# write_script_patch MODE-LINES: write a patch that adds a script, with these lines about its mode
 write_script_patch()
 {
 	cat > "$PATCHES/core/b.patch" <<-END
@@ -194,7 +194,7 @@ write_script_patch()
 	END
 }
 
-# run_quilt COMMAND...: in the tree, as Documentation/submission.rst says
+# run_quilt COMMAND...: run quilt in the tree, as Documentation/submission.rst says
 run_quilt()
 {
 	QUILTRC=$SCRIPTS_DIR/quiltrc env -C "$OUT/linux" quilt "$@" || fail "quilt $*"
@@ -203,7 +203,7 @@ run_quilt()
 test_series_with_a_new_file()
 {
 	write_good_series
-	# quilt refresh leaves such a patch without scripts/quiltrc.
+	# Without scripts/quiltrc, quilt refresh writes such a patch.
 	write_script_patch ''
 	fails "core/b.patch: tools/perf/c.sh is not executable" --fast
 	sed -i 's/c\.sh/c.c /' "$PATCHES/core/b.patch"

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# common.sh: an unexpected error is status 2.
+# common.sh: a script ends with status 2 after an unexpected error.
 test_unforeseen_ends()
 {
 	local command status

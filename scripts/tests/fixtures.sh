@@ -22,14 +22,14 @@
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
-#	STUB_HANG_AT=TEXT		only if its last argument ends with TEXT
+#	STUB_HANG_AT=TEXT		the command hangs only if its arguments end with TEXT
 #	STUB_MISSING=PACKAGES		these packages are not installed
-#	STUB_FEATURES=NAMES		of the perf that is built
-#	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	the network
+#	STUB_FEATURES=NAMES		the features of the perf that is built
+#	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	curl's download and status, Debian's pool
 #	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
-#	PINS OUT CACHE SUBMISSION	of the scripts that are called; $TMP/t/bin is the
+#	PINS OUT CACHE SUBMISSION	paths for the scripts that are called; $TMP/t/bin is the
 #					first directory of their PATH
 #	PATCHES SERIES			the directory with all patches, and v0.1's series
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
@@ -164,14 +164,15 @@ make_stubs()
 		echo "\${STUB_POOL:-file:$TMP/nowhere}"
 	fi
 	END
-	# cpio is not installed where no guests run.
+	# A machine on which no guests run may lack cpio.
 	printf '%s\n' '#!/bin/sh' 'exec cat' > "$TMP/stubs/cpio"
 	make_qemu_stub
 	chmod +x "$TMP"/stubs/*
 }
 
-# QEMU. STUB_VM is for the first guest, STUB_VM2 for the second, STUB_KVM for one with KVM:
-# "hang" at boot, "panic" in the tests, run for "ever", or end with this status.
+# The stub of QEMU. STUB_VM is for the first guest, STUB_VM2 for the second, STUB_KVM for a guest
+# with KVM: "hang" at boot, "panic" in the tests, run for "ever", or a status with which the command
+# in the guest ends.
 make_qemu_stub()
 {
 	cat > "$TMP/stubs/qemu-system-x86_64" <<-'END'

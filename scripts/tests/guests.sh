@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/fixtures.sh"
 
-# vm__run with a stub of QEMU: nothing is built or downloaded
+# Call vm__run with a stub of QEMU. Nothing is built or downloaded.
 call_vm()
 {
 	mkdir -p "$TMP/t/vm" "$TMP/t/tmp"
@@ -37,8 +37,8 @@ vm_left_nothing()
 	[[ -z $files ]] || fail "left: $files"
 }
 
-# vm_ends STATUS GUEST1 GUEST2 TEXT...: the script has this status and prints each text if
-# the stubs of QEMU do GUEST1 and GUEST2. The guests leave nothing.
+# vm_ends STATUS GUEST1 GUEST2 TEXT...: the script has this status and prints each text if the stubs
+# of QEMU do GUEST1 and GUEST2. The guests leave nothing behind.
 vm_ends()
 {
 	local text
@@ -134,7 +134,7 @@ test_vm_ends_with_its_script()
 	done
 }
 
-# check_names WANT NAMES RESULTS: prints WANT
+# check_names WANT NAMES RESULTS: guests__check_names must print WANT
 check_names()
 {
 	# shellcheck source=../lib/guests.sh

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of install.sh: perf and the programs of tools/ are installed into a clean Debian as a
-# package, run there with man pages, scripts, tips, completion and "perf test bpf-metadata",
-# and removed; and they are installed into a directory, and removed.
-# The Debian is made by mmdebstrap, from the archive that apt has.
+# Tests of install.sh. Some tests install perf and the programs of tools/ as a package into a clean
+# Debian, try them there with man pages, scripts, tips, completion and "perf test bpf-metadata", and
+# remove the package. Other tests install the same into a directory, and remove it. mmdebstrap makes
+# the Debian from the archive that apt uses.
 
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,15 +22,15 @@ in_root()
 	debian__run "$ROOT" "cd /tmp && $1"
 }
 
-# BPF programs belong to the machine.
+# Take the lock of the machine, because BPF programs belong to the machine, not to the clean Debian.
 in_root_alone()
 (
 	exec {fd}</sys/kernel
 	flock "$fd" && in_root "$1"
 )
 
-# All files but those that apt, perf and man write when they run. Directories that have
-# grown don't shrink again.
+# Print all files but those that apt, perf and man write when they run. The sizes of directories are
+# left out, because directories that have grown don't shrink again.
 list_root()
 {
 	find "$ROOT" \( -path "$ROOT/root" -o -path "$ROOT/tmp" -o -path "$ROOT/var/cache" -o -path "$ROOT/var/log" \
@@ -60,8 +60,8 @@ remove_dest()
 	install_sh --destdir "$DEST" --uninstall "$@"
 }
 
-# The tests share one package in $ROOT, and one installation in $DEST. A test that removes
-# one leaves nothing of it.
+# The tests share one package in $ROOT, and one installation in $DEST. A test that removes one of
+# them leaves nothing of it behind.
 need_package()
 {
 	[[ ! -e $ROOT/usr/bin/perf_bpfmeta ]] || return 0
@@ -128,7 +128,7 @@ test_command_of_others()
 	done
 }
 
-# perf in out/ is still the one that runs from there.
+# The perf in out/, which runs from there, must not be built again.
 test_install()
 {
 	local file before
@@ -146,7 +146,7 @@ test_install()
 	done
 }
 
-# The tests call "perf", and find this one instead of the distribution's.
+# perf's shell tests call "perf". They must find this perf instead of the distribution's.
 test_perf_test()
 {
 	need_package
@@ -180,7 +180,7 @@ test_man_pages()
 	done
 }
 
-# A script's "report" is a shell script that calls "perf".
+# "perf script report NAME" runs a shell script that calls "perf".
 test_scripts_and_tips()
 {
 	need_package
@@ -209,7 +209,7 @@ test_package_is_removed()
 {
 	need_package
 	expect_status 0 in_root 'apt-get -q -y purge perf-bpfmeta'
-	diff "$TMP/before" <(list_root) || fail "it left something, or took it away"
+	diff "$TMP/before" <(list_root) || fail "the purge left files, or removed other files"
 }
 
 test_changed_files_stay()
@@ -223,15 +223,15 @@ test_changed_files_stay()
 	says "changed: $tips"
 	expect_status 1 remove_dest
 	says "changed: $tips"
-	[[ -e $tips && -e $own && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "not only the others are gone"
+	[[ -e $tips && -e $own && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "not just the unchanged files are gone"
 	expect_status 0 remove_dest --force
 	says "not installed and are kept: $own"
-	[[ ! -e $tips && -e $own ]] || fail "not only that is gone"
+	[[ ! -e $tips && -e $own ]] || fail "not just the changed file is gone"
 	expect_status 2 remove_dest
 	rm -r "${DEST:?}$HOME_DIR"
 }
 
-# A directory that was there before the copy stays, empty or not.
+# A directory that was there before the copy is kept, empty or not.
 test_copied_to_another_root()
 {
 	mkdir "$TMP/t/copy" "$TMP/t/copy/usr" "$TMP/t/copy/usr/local" "$TMP/t/copy/usr/local/bin"
@@ -243,7 +243,7 @@ test_copied_to_another_root()
 	[[ -z $(find "$TMP/t/stage" -mindepth 1) ]] || fail "$(find "$TMP/t/stage")"
 }
 
-# Each installation replaces the one before.
+# Each installation replaces the previous one.
 test_nothing_is_left()
 {
 	need_installation
@@ -251,7 +251,7 @@ test_nothing_is_left()
 	[[ -x $DEST$PREFIX/bin/perf && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "the first is there"
 	expect_status 0 remove_dest
 	diff <(printf '%s\n' usr usr/local usr/local/bin usr/local/lib) <(find "$DEST" -mindepth 1 -printf '%P\n' | sort) ||
-		fail "it left something, or took it away"
+		fail "the removal left files, or removed other files"
 }
 
 prepare_tests()

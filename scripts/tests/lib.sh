@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the tests of the scripts. selftests/lib/core.sh describes tests. Each test
+# Shared by the tests of the scripts. selftests/lib/core.sh explains what a test is. Each test
 # begins with an empty directory $TMP/t. It may call
 #
-#	expect_status STATUS COMMAND...	run it, and set $PRINTED to its output
-#	refuses SCRIPT ARGUMENT...	fail unless it prints an error and ends with status 2
-#	printed TEXT			fail unless $PRINTED contains it
+#	expect_status STATUS COMMAND...	run the command, set $PRINTED to its output, and fail
+#					unless it ends with this status
+#	refuses SCRIPT ARGUMENT...	fail unless the script prints an error and ends with 2
+#	printed TEXT			fail unless $PRINTED contains the text
 #	holds FILE REGEX		fail unless a line of the file matches
-#	absent FILE			fail if it exists
-#	ends_with STATUS		fail unless $HANGING, which runs in the background, ends
-#					with it
+#	absent FILE			fail if the file exists
+#	ends_with STATUS		fail unless the process $HANGING in the background ends
+#					with this status
 #
 # Sets:
 #	SCRIPTS_DIR			scripts/
@@ -58,7 +59,7 @@ absent()
 	[[ ! -e $1 ]] || fail "$1 is there"
 }
 
-# A signal gives status 128 and its number.
+# After a signal, the status is 128 plus the number of the signal.
 ends_with()
 {
 	local status=0

@@ -88,7 +88,7 @@ test_submission_of_a_part()
 	holds "$OUT/mails/0000-cover-letter.patch" "It is one."
 	holds "$OUT/mails/0000-cover-letter.patch" "base-commit: "
 	holds "$OUT/mails"/0001-*.patch "+a two"
-	# This line comes from the part fixes.
+	# The line that the patch now changes comes from the part fixes.
 	sed -i 's/b\.c/a.c/; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
 	submit 2 --part core
 	printed "'Applies on top of: core' is not another part of the series"

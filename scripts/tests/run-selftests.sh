@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# compare_skips WANT [OPTION...]: of $TMP/t/list with $TMP/t/results
+# compare_skips WANT [OPTION...]: skips.awk must print WANT for $TMP/t/list and $TMP/t/results
 compare_skips()
 {
 	printf '%b' "$1" > "$TMP/t/want"
@@ -39,7 +39,7 @@ test_skips_are_compared_with_a_list()
 	done
 }
 
-# list STATUS LACKS OPTION...: --list with this file lacks
+# list STATUS LACKS OPTION...: run --list with this content of selftests/lacks
 list()
 {
 	printf '%s\n' "$2" > "$TMP/t/lacks"
@@ -78,7 +78,7 @@ call_report()
 		for lib in common report; do
 			. "$0/lib/$lib.sh"
 		done
-		# Bash may say there that the job has ended.
+		# On standard error, bash may say that the job has ended.
 		exec 2> "$1/stderr"
 		RUN_DIR=$1 OPT_VERBOSE=no
 		hook() { echo "hook ${1##*/}"; }
@@ -110,7 +110,7 @@ test_report_says_what_a_failed_test_printed()
 	same "report" "$TMP/t/want" "$TMP/t/got"
 }
 
-# They count neither as passed nor as skipped.
+# Tests that are left out count neither as passed nor as skipped.
 test_tests_that_need_all_are_left_out()
 {
 	printf '%s\t%s\t%s\n' ok 'a: b' '' skip 'c: d' 'only with --all' skip 'e: f' 'no g' \
@@ -131,7 +131,7 @@ make_checkout()
 
 	mkdir "$checkout" "$TMP/t/bin"
 	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
-	# To list all tests takes long.
+	# Listing all tests takes long, so keep one file.
 	find "$checkout/selftests/tests" -name '*.sh' ! -name harness.sh -delete
 	: > "$checkout/selftests/lacks"
 	cat > "$checkout/scripts/apply-and-build.sh" <<-END

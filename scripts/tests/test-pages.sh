@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# expect_page STATUS: of test-pages.sh with the page that comes from stdin
+# expect_page STATUS: test-pages.sh must end with this status for the page on stdin
 expect_page()
 {
 	((EUID == 0)) || skip "needs root"

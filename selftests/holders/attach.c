@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach BPF programs to perf events, in each way that the kernel has. Standard input has
- * the commands. Everything is undone when the input ends.
+ * Attach BPF programs to perf events, in each way that the kernel has. The commands come from
+ * standard input. Everything is undone when the input ends.
  *
  *   load FILE                 load the object, unload the previous one; prints
  *                             "program ID NAME", and "map ID NAME" for each of its maps
  *   fexit FILE                load an object whose programs are called at the end of the
- *                             program that was loaded last, and unload it
+ *                             program that was loaded last, and unload this object
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
  *                             this process; PERIOD may be "freq N"
  *   ioctl                     attach the program by PERF_EVENT_IOC_SET_BPF
- *   link COOKIE               attach it by BPF_LINK_CREATE; prints "link ID"
+ *   link COOKIE               attach the program by BPF_LINK_CREATE; prints "link ID"
  *   unlink                    remove the link; the event stays
  *   close                     close the event, which also detaches the program
  *   touch N                   touch N new pages; prints "code BEGIN END" of the code that
  *                             does it, and "page ADDRESS" for each page
- *   burn N                    the same, without the addresses
+ *   burn N                    the same, but print no addresses of pages
  *
  * The answer to each command ends with "ok", or "error TEXT" if it failed.
  */

@@ -7,11 +7,12 @@
  * call has returned, as libbpf does. All programs have the same instructions; only their names
  * differ.
  *
- * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE": the time when its map was
- * bound (monotonic clock, in microseconds), and how many milliseconds it lived from then on, or
- * "stays". "late AT LATE" means that an action was due at AT and came LATE microseconds later
- * (-d). churn prints "waiting" before it waits for a line of standard input (-w, -b, -m), and
- * "ready" after the last program has ended. Programs that stay end with standard input.
+ * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE". BOUND is the time when its map
+ * was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program lived
+ * from then on, or "stays". "late AT LATE" means that an action was due at AT and came LATE
+ * microseconds later (-d). churn prints "waiting" before it waits for a line of standard input (-w,
+ * -b, -m), and "ready" after the last program has ended. Programs that stay end with standard
+ * input.
  */
 #include <errno.h>
 #include <signal.h>
@@ -39,15 +40,15 @@ static const char usage[] =
 "  -s N        load N programs that stay (default 0)\n"
 "  -f N        the number of the first program (default 1)\n"
 "  -p N        processes that load them (default 1: this one)\n"
-"  -t MS       spread the loads over so long (default 0)\n"
+"  -t MS       spread the loads over this time (default 0)\n"
 "  -l MS,...   how long the programs live, in turn (default 100), each multiplied by\n"
-"              PBM_TIMEOUT_SCALE: perf has so much more time to read them\n"
-"  -b MS       bind the map so long after the load (default 0)\n"
+"              PBM_TIMEOUT_SCALE, so that a slow perf has more time to read them\n"
+"  -b MS       bind the map this time after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -b wait     bind the map after a line of standard input\n"
-"  -m MS       bind a second map, .rodata.more, so long after the first\n"
-"  -m wait     bind it after a line of standard input\n"
-"  -d MS       print when it was so late, or more, multiplied likewise (default: never)\n"
+"  -m MS       bind a second map, .rodata.more, this time after the first\n"
+"  -m wait     bind the second map after a line of standard input\n"
+"  -d MS       print each delay of this time, multiplied likewise, or more (default: none)\n"
 "  -w          load nothing before a line of standard input\n";
 
 enum bind { BIND_AFTER, BIND_AT_LOAD, BIND_ON_LINE };
@@ -98,14 +99,14 @@ static void sleep_until(uint64_t at)
 		;
 }
 
-/* In one write: all processes write to the same pipe. */
+/* Print in one write, because all processes write to the same pipe. */
 static void print_line(const char *line, int len)
 {
 	if (write(STDOUT_FILENO, line, len) != len)
 		die("standard output");
 }
 
-/* Read byte by byte, so that the next line stays in the pipe. False at the end of the input. */
+/* Reads byte by byte, so that the next line is left in the pipe. False at the end of the input. */
 static bool read_line(void)
 {
 	char c = 0;
@@ -278,7 +279,7 @@ static void load(struct prog *prog)
 		bind_map(prog);
 }
 
-/* True if program I stays. Programs that stay are spread among the others. */
+/* Plan the life of program I. Programs that stay are spread among the others. */
 static void plan(struct prog *prog, int i, uint64_t start)
 {
 	int nr = opt.nr + opt.nr_stay;
@@ -318,7 +319,7 @@ static void print_late(uint64_t due)
 					  (unsigned long long)late / 1000));
 }
 
-/* Every program whose number is PROC modulo the number of processes */
+/* Run each program whose index is PROC modulo the number of processes. */
 static void run(int proc, uint64_t start)
 {
 	int nr_all = opt.nr + opt.nr_stay;
@@ -346,8 +347,8 @@ static void wait_for_end_of_input(void)
 }
 
 /*
- * There is a pipe for each direction. The children close theirs when they are done. They end
- * when the parent closes its own or dies.
+ * There is a pipe for each direction. The children close their pipe when they are done. They end
+ * when the parent closes its pipe or dies.
  */
 static int run_processes(void)
 {

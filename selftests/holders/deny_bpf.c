@@ -4,7 +4,7 @@
  *
  *	deny_bpf COMMAND ERRNO PROGRAM ARGUMENT...
  *
- * Both are numbers: 11 is BPF_PROG_GET_NEXT_ID, 14 is BPF_MAP_GET_FD_BY_ID.
+ * COMMAND and ERRNO are numbers. Command 11 is BPF_PROG_GET_NEXT_ID, 14 is BPF_MAP_GET_FD_BY_ID.
  */
 #include <endian.h>
 #include <stddef.h>

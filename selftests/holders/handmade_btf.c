@@ -5,6 +5,7 @@
  *
  *   handmade_btf types       enum64, signed and narrow enums, bit-fields of before 2018, ...
  *   handmade_btf maps        several maps with equal keys; some are not metadata
+ *   handmade_btf twice       two variables of a map have the same name
  *   handmade_btf no-btf      a program without BTF whose map has BTF
  *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
  *                            or they refer to it
@@ -128,7 +129,7 @@ static void add_enums(struct section *sec)
 	section__add(sec, id, 8, "enum64_one", 1, "\"U_ONE\"", NULL);
 	section__add(sec, id, 8, "enum64_big", 1ULL << 40, "\"U_40\"", NULL);
 	section__add(sec, id, 8, "enum64_max", UINT64_MAX, "\"U_MAX\"", NULL);
-	/* The low half equals U_ONE, so both halves count. */
+	/* The low half is that of U_ONE, so perf must compare both halves. */
 	section__add(sec, id, 8, "enum64_halves", (1ULL << 40) | 1, "1099511627777", NULL);
 	section__add(sec, id, 8, "enum64_unnamed", 1ULL << 63, "9223372036854775808",
 		     "-9223372036854775808");
@@ -193,7 +194,7 @@ static void add_chars(struct section *sec)
 	section__add(sec, gcc_char, 1, "char_one", 'A', "65", "\"A\"");
 	id = checked(btf__add_array(btf, index, gcc_char, 4), "array");
 	section__add(sec, id, 4, "char_array", 'o' | 'k' << 8, "\"ok\"", NULL);
-	/* The type has another name. */
+	/* The same with a type that is not named "char" */
 	id = checked(btf__add_array(btf, index, s8, 4), "array");
 	section__add(sec, id, 4, "char_named_s8", 'o' | 'k' << 8, "\"ok\"", NULL);
 }
@@ -271,7 +272,7 @@ static void load_maps(void)
 	load_program("handmade_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
 }
 
-/* The second variable of this name has another value, and more variables follow. */
+/* Two variables have the same name and different values. Another variable follows. */
 static void load_twice(void)
 {
 	struct section sec;
@@ -342,7 +343,7 @@ static void load_plain_program(const char *name, int btf, int func, int line, in
 
 static void load_plain(void)
 {
-	/* The first type is the "int" of load_program_btf(), at this place in the strings. */
+	/* Line info needs a string. The name of the type "int" is at this place in the strings. */
 	const int line = 1;
 	char name[64];
 	int btf, func;

@@ -67,7 +67,7 @@ static __u32 program_id(int fd)
 	return info.id;
 }
 
-/* Returns the link instead of the program. */
+/* Returns the link, which now holds the program. */
 static int attach(int prog, int cgroup)
 {
 	union bpf_attr attr = {
@@ -83,7 +83,7 @@ static int attach(int prog, int cgroup)
 	return fd;
 }
 
-/* The kernel's descriptors of programs and links are closed on exec. */
+/* Descriptors of programs and links are closed on exec by default, so clear that flag. */
 static void run(char **command, const int *fds, int nr, int first, int step)
 {
 	for (int i = first; i < nr; i += step) {

@@ -37,11 +37,11 @@ import sys
 import perfdata
 import values
 
-# In ms. perf must not miss a program that lived so long with its map.
+# In ms. perf must not miss a program that lived this long with its map.
 LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
 # perf reads side band events in a thread, which may have to wait for a CPU.
 LATEST = 5 * LONG_ENOUGH
-# If churn is late by so much, the machine is busy.
+# If churn is late by this time or more, the machine is busy.
 LATE = LONG_ENOUGH / 5
 SHOWN = 20
 OPTIONS = ("--more", "--starting", "--busy")
@@ -64,7 +64,7 @@ class Program:
         return end is not None and self.bound + long_enough <= end
 
     def functions(self):
-        """The same rule as in churn.c"""
+        """The functions of the program, by the rule of churn.c"""
         return [(self.number, sub) for sub in ((None, "_sub") if self.number % 3 == 2 else (None,))]
 
     def want(self, more):
@@ -114,7 +114,7 @@ def read_list(path):
 
 
 def show(what, found):
-    """Print the first ones. True if there are any."""
+    """Print the first of the lines that were found. True if there are any."""
     for line in found[:SHOWN]:
         print(f"{what}: {line}")
     if len(found) > SHOWN:
@@ -131,7 +131,7 @@ def read_late(path):
 
 
 def tolerated(programs, missing, busy):
-    """1 % of the programs, if they lived just long enough at a busy time"""
+    """True if at most 1 % of the programs are missing, which lived just long enough, at a busy time"""
     due = sum(program.is_due() for program in programs.values())
     return len(missing) <= due // 100 and \
         not any(program.is_due(3 * LONG_ENOUGH) for program in missing) and \
@@ -172,13 +172,14 @@ def wrong_sets(programs, recording, more):
                 yield f"{name}: no such program was loaded"
                 continue
             want = program.want(more)
-            # perf may have read it when only some of the maps were bound.
+            # perf may have read a program that lived too briefly when only some of its maps were
+            # bound.
             if entries != want and (program.is_due() or not is_partial(entries, want)):
                 yield f"{name} of {program}: {entries}"
 
 
 def missing_ksymbols(programs, recordings):
-    """Without these programs, the check would check nothing."""
+    """Programs without a KSYMBOL in any file. Without KSYMBOLs, the check would check nothing."""
     functions = set().union(*(recording.functions for recording in recordings))
     for _, program in sorted(programs.items()):
         if len(recordings) > 1 and program.is_due() and functions.isdisjoint(program.functions()):
@@ -192,13 +193,14 @@ def strangers(programs, recordings):
             program = programs.get(function[0])
             if name in recording.ksymbols or not program:
                 continue
-            # For perf, it loaded when the previous file was about to end.
+            # The program loaded shortly before the previous file ended, so perf may have learned of
+            # it late.
             if before and name in before.ksymbols and not program.is_known_at(before.end, LATEST):
                 continue
-            # It loaded after perf had read the last events of this file.
+            # The program loaded after perf had read the last events of this file.
             if after and name in after.ksymbols and not program.is_known_at(recording.end):
                 continue
-            # With one file, it may have loaded while events were off.
+            # If there is only one file, the program may have loaded while events were off.
             if function in recording.functions or len(recordings) > 1:
                 where = [str(nr) for nr, other in enumerate(recordings, 1) if name in other.ksymbols]
                 yield f"{recording.path}, {recordings.index(recording) + 1}: {name} of {program}, " \

@@ -114,7 +114,8 @@ class Mutation:
                  self.truncate: 2}
         for step in self.random.choices(list(steps), list(steps.values()),
                                         k=self.random.choice((1, 1, 1, 2, 3, 8))):
-            # These two move bytes, so the other places are wrong afterwards: stop here.
+            # move_records() and truncate() can move bytes, and then all places are wrong. So end
+            # after such a step.
             step()
             if len(self.bytes) != len(source.bytes):
                 break
@@ -145,7 +146,7 @@ class Mutation:
         self.note(f"{name}: {8 * size} bits at {at:#x} are {new:#x}, were {old:#x}")
 
     def change_word(self, place):
-        """Often at the begin of a place: most begin with a count or a size."""
+        """Change a number, often at the begin of a place: most places begin with a count or a size."""
         size = self.random.choice((1, 2, 4, 4, 4, 8, 8))
         words = (place.end - place.begin) // size
         if not words:
@@ -224,7 +225,7 @@ class Mutation:
             self.change_number(f"size of a record of type {kind}", at + 6, 2)
 
     def change_record(self):
-        """Half of the records have a type that is about BPF programs"""
+        """Change a record. In half of the cases, its type is about BPF programs."""
         bodies = self.source.bodies
         kinds = list(bodies)
         if self.random.random() < 0.5:
@@ -269,7 +270,7 @@ CONTROL = re.compile(rb"[\0-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
 def has_control(output):
-    """Includes control characters of an 8-bit terminal"""
+    """True if the output has a control character of a UTF-8 terminal or of an 8-bit terminal"""
     if CONTROL.search(output):
         return True
     return any("\x80" <= char <= "\x9f" or "\udc80" <= char <= "\udc9f"

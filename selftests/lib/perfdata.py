@@ -118,7 +118,7 @@ class PerfData:
                 if kind == METADATA]
 
     def ksymbol(self, at, size):
-        """The name of a BPF function, and True if it is unregistered; or None"""
+        """The name of a BPF function, and True if it is unregistered; None for another symbol"""
         _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
         if ksym_type != KSYMBOL_BPF:
             return None
@@ -132,8 +132,8 @@ class PerfData:
 
     def sample_id(self, at, kind, size):
         """
-        The place of the sample id. It is at the end, but header.size of these two types can be
-        too large if another session listens.
+        The place of the sample id. It is at the end of a record, but header.size of KSYMBOL and
+        BPF_EVENT can be too large if another perf listens, too.
         """
         if kind == KSYMBOL:
             return at + 24 + (self.bytes.index(b"\0", at + 24) - (at + 24)) // 8 * 8 + 8
@@ -283,7 +283,7 @@ class Program:
         return self.loads[0] if self.loads else []
 
     def name(self):
-        """TAG and NAME of bpf_prog_TAG_NAME; perf inject can append [KEY=VALUE]. Trampolines have other names."""
+        """NAME of bpf_prog_TAG_NAME, without [KEY=VALUE] of perf inject. Trampolines have other names."""
         main = next((name for name in self.functions() if name.startswith("bpf_prog_")), "")
         return "".join(main.split("_", 3)[3:]).split("[")[0]
 
@@ -438,7 +438,7 @@ class Block:
         return text
 
     def add(self, text):
-        """Read the programs, which are next."""
+        """Read the ids of the programs that have the text. They follow it."""
         nr = self.number()
         if not nr:
             raise Bad(f"offset {self.at:#x} of the block: a text of no program")
@@ -546,7 +546,7 @@ def costs(data):
         if kind == KSYMBOL:
             addr, length, ksym_type, flags = struct.unpack_from("=QIHH", data.bytes, at + 8)
             name = c_string(data.bytes[at + 24:at + size])
-            # Code at the same place was freed, even without an event.
+            # Older code at the same place was freed, even if there is no event about that.
             for start in [start for start, (end, *_) in functions.items()
                           if start < addr + length and addr < end]:
                 del functions[start]

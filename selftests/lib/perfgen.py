@@ -304,7 +304,7 @@ def second_block(file):
 
 
 def long_value(value):
-    """One set has the byte after 20 bytes, the other after 9."""
+    """Two sets with this value, whose text begins after 20 bytes of one set, and after 9 of the other."""
     sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
     return texts(*((text_of(entries), ids) for entries, ids in sets))
 
@@ -332,7 +332,7 @@ def last_text(text=BETA_TEXT, ids=(9,), **options):
 
 
 def last_string(data):
-    """Another text of program 11 that is not padded"""
+    """Add another text, of program 11, that is not padded."""
     def change(file):
         file.block += file.u32(len(data)) + data + file.u32(1, 11)
     return change
@@ -346,7 +346,7 @@ def events(change):
 
 
 def event_says(number, size=0, left=0):
-    """Add these bytes to the event with this number."""
+    """Change what the event with this number says: add size to its size, and left to what is left."""
     def change(file, pieces):
         data = pieces[number][PIECE_HEAD_SIZE:]
         behind = sum(len(piece) - PIECE_HEAD_SIZE for piece in pieces[number:][1:])
@@ -376,7 +376,7 @@ def feature(number):
 def overlap(file):
     if file.pipe:
         return
-    # The BTF and the block are both where the programs are.
+    # The section of the BTF, which is empty, begins where the block begins.
     file.features[BTF] = b""
     file.moved = (BTF, len(file.bytes()) - len(file.block))
 

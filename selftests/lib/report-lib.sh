@@ -9,7 +9,8 @@
 
 # shellcheck disable=SC2034 # the tests use it
 NOT_BPF=N/A
-# Matches a symbol that is a function of a BPF program. mawk does not support {16}.
+# FUNCTION matches a symbol that is a function of a BPF program. HEX is repeated, because mawk does
+# not support {16}.
 HEX='[0-9a-f]'
 # shellcheck disable=SC2034 # the tests use it
 FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
@@ -87,8 +88,9 @@ script_costs()
 	"$PBM_PERF" script -G -F "period,$1" -i "$2" | sed 's/^ *\([0-9]*\)  *\(.*\)/\2\t\1/' | sum_up
 }
 
-# Write the costs to $TMP/want-prog and $TMP/want-set as perf report prints them, with a blank
-# after the id and after each comma.
+# want_script_costs FILE: perf script must show the costs that the caller has written to
+# $TMP/want-prog and $TMP/want-set. They are written as perf report prints them, with a blank after
+# the id and after each comma.
 want_script_costs()
 {
 	sed 's/^\([0-9]*\) /\1:/' "$TMP/want-prog" | sort >"$TMP/want"
@@ -105,7 +107,7 @@ want_warnings()
 }
 
 # Write a file with two programs. The set of the first program has umlauts. The set of the second
-# program has $1 times characters that take two columns, one column and no column.
+# program repeats a text $1 times, whose characters take two columns, one column or no column.
 made_up_wide()
 {
 	made_up <<-END

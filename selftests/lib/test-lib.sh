@@ -163,7 +163,8 @@ own()
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# The object busy_v1 has the program busy. The new name has the same length.
+# The program in the object busy_v1 is named busy. Its new name has the same length, so the object
+# stays valid.
 make_own_object()
 {
 	local prog=${1%_v[0-9]}
@@ -194,8 +195,8 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# A test can start only one holder: hold, start_churn or start_attach, once. The holder ends when its input ends, so it does not outlive this
-# shell.
+# A test can start a holder (hold, start_churn or start_attach) only once. The holder ends when its
+# input ends, so it does not outlive this shell.
 hold_command()
 {
 	local id name
@@ -308,9 +309,9 @@ control()
 	await_ack
 }
 
-# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. churn
-# unloads programs after 100 ms, and perf must read them before. nice gives perf priority, so that a busy CPU does not use up this
-# time.
+# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. churn unloads
+# programs after 100 ms, and perf must read them before that. nice gives perf priority, so that a
+# busy CPU does not use up this time.
 launch_recording()
 {
 	local file=$1
@@ -349,7 +350,7 @@ check_messages()
 		-e 'Warning:' -e 'Processed [0-9]+ events and lost [0-9]+ chunks!' \
 		-e 'Processed [0-9]+ samples and lost [0-9.]+%!' \
 		-e 'Check IO/CPU overload!' -e 'Failed to open /proc/schedstat' "$1"; then
-		fail "perf record prints that"
+		fail "perf record prints these unusual messages"
 	fi
 }
 
@@ -425,7 +426,7 @@ ask()
 	try_ask "$@" || fail "$ERROR"
 }
 
-# The file that perf writes has another name until perf ends, so it is not in the list.
+# The file that perf is writing has another name until perf ends, so it is not in the list.
 list_files()
 {
 	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
@@ -582,7 +583,7 @@ old_perf()
 	other_perf PBM_OLD_PERF
 }
 
-# Check the requirements that the caller of these tests has to meet.
+# Print the requirements that the caller of the tests has to meet, and has not met.
 what_is_missing()
 {
 	local tool

@@ -84,7 +84,7 @@ def read_expected(path, prefix):
 
 
 def parse(text):
-    """A form that is equal only for equal JSON, including order, types and signs."""
+    """Convert JSON to a form that is equal only for equal JSON, with equal order, types and signs."""
 
     def integer(digits):
         return ("float", Decimal(digits)) if digits == "-0" else ("int", digits)
@@ -102,7 +102,7 @@ def parse(text):
 
 
 def equal(want, got):
-    """Equal; a fractional number must have the same digits, in any notation."""
+    """Whether two parsed texts are equal. Fractional numbers need equal digits, in any notation."""
     if isinstance(want, (tuple, list)) and want and want[0] == "float":
         if not isinstance(got, tuple) or got[0] not in ("float", "int"):
             return False
@@ -114,7 +114,7 @@ def equal(want, got):
 
 
 def check_form(text):
-    """One compact JSON text that cannot move a terminal's cursor."""
+    """Fail unless this is compact JSON without characters that move a terminal's cursor."""
     if CONTROL.search(text):
         raise Bad(f"contains a control character: {text!r}")
     if re.search(r"\s", re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * bpftool prog run calls it from a dispatcher. A dispatcher is code that the kernel generates
- * for BPF programs, like a trampoline. It belongs to no program.
+ * bpftool prog run calls this program from a dispatcher. A dispatcher is code that the kernel
+ * generates for BPF programs, like a trampoline. It belongs to no program.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -60,7 +60,10 @@ int record_ip(struct bpf_perf_event_data___x86 *ctx)
 
 	if (bpf_core_field_exists(ctx->regs.ip)) {
 		place.ip = ctx->regs.ip;
-		/* Else clang makes one load with two offsets, which the verifier refuses for a context. */
+		/*
+		 * Without this, clang makes one load with two offsets, which the verifier refuses
+		 * for a context.
+		 */
 		barrier_var(place.ip);
 	} else {
 		place.ip = arm64->regs.pc;

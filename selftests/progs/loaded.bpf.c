@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Some loaders load only the maps that a program refers to. */
+/*
+ * Some loaders load only the maps to which a program refers. So one program refers to the
+ * metadata, and the other does not.
+ */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "../../metadata.bpf.h"

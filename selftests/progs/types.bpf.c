@@ -118,7 +118,7 @@ const char bpf_metadata_text_format[] META = "</script> & %s %n ${x}";
 /* want: "typedef" */
 const name_t bpf_metadata_text_typedef META = "typedef";
 
-/* bpftool prints text only for the type name "char". */
+/* bpftool prints text only if the type is named "char". */
 /* want: "signed" bpftool: [115,105,103,110,101,100,0] */
 const signed char bpf_metadata_text_signed[] META = "signed";
 /* want: "unsigned" bpftool: [117,110,115,105,103,110,101,100,0] */

@@ -85,7 +85,7 @@ class Perf(subprocess.Popen):
 
 
 def json_objects(stream, check):
-    """Yield the name of an array, and an object in it. perf indents them by two tabs, and no string has a tab.
+    """Yield the name of an array, and an object in it. perf indents objects by two tabs, and no string has a tab.
 
     check() is called at the end, with a problem or None.
     """

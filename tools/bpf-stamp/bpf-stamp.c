@@ -3,9 +3,9 @@
  * Give metadata to BPF programs that are loaded: make a map as libbpf does for variables
  * bpf_metadata_KEY in .rodata, and bind it to each program. bpf-stamp.8 explains it.
  *
- * The BTF of the map is a copy of the program's, with the section added. perf without the
- * series takes the type ids of the program's functions for those of the map's BTF; in a
- * copy they are, so its records have the right names.
+ * The BTF of the map is a copy of the program's, with the section added. perf without the series
+ * looks up the type ids of the program's functions in the BTF of the map. In a copy, the ids are
+ * the same, so its records have the right names.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -32,7 +32,7 @@
 #define MAX_MAPS	1024	/* of a program; the verifier takes 64 */
 /* How the kernel names files of programs and links */
 #define BPF_FILE	"anon_inode:bpf"
-/* Only root can open it. A file that anybody could open, anybody could keep locked. */
+/* Only root can open this file, because whoever can open a file can keep it locked. */
 #define LOCK_FILE	"/run/bpf-stamp.lock"
 
 enum { DONE, NOT_STAMPED, COULD_NOT_RUN };
@@ -72,9 +72,9 @@ static bool even_without_btf;
 static void print_help(FILE *out)
 {
 	fputs("usage: bpf-stamp [--even-without-btf] PROGRAMS KEY=VALUE...\n\n"
-	      "Adds metadata to loaded BPF programs, as if they had declared it. It stays\n"
-	      "until the program is unloaded. Programs that already have metadata are not\n"
-	      "changed. PROGRAMS is one of:\n\n"
+	      "Adds metadata to loaded BPF programs, as if they had declared it. The metadata\n"
+	      "is kept until the program is unloaded. Programs that already have metadata are\n"
+	      "not changed. PROGRAMS is one of:\n\n"
 	      "  id ID        the program with this id\n"
 	      "  name NAME    all programs with this name, as bpftool shows it\n"
 	      "  tag TAG      all programs with this tag\n"
@@ -103,7 +103,7 @@ static int btf__add_section(struct btf *btf)
 	return err ?: section;
 }
 
-/* Returns an fd, or a negative error. bpftool looks for ".rodata" in the name. */
+/* Returns an fd, or a negative error. bpftool looks for ".rodata" in the name of the map. */
 static int create_map(__u32 btf_id)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_RDONLY_PROG);
@@ -132,7 +132,7 @@ out:
 	return err ?: fd;
 }
 
-/* The same, and programs with one BTF share a map. It lives as long as one of them. */
+/* Like create_map(), but programs with the same BTF share a map, which lives as long as they. */
 static int get_map(__u32 btf_id)
 {
 	struct bpf_map_info info = {};
@@ -203,7 +203,7 @@ static int look_for_metadata(__u32 map_id)
 	return ret;
 }
 
-/* For the kernel the letters of Latin-1 are letters, too. They are not UTF-8. */
+/* The kernel also accepts letters of Latin-1 in names. They are not UTF-8, so escape them. */
 static void put_name(char *to, const char *name)
 {
 	for (; *name; name++)
@@ -211,7 +211,7 @@ static void put_name(char *to, const char *name)
 	*to = '\0';
 }
 
-/* As bpftool: the kernel keeps 15 characters, the function has the whole name. */
+/* As in bpftool: the kernel keeps only 15 characters, but the function has the whole name. */
 static void program__set_name(struct program *prog)
 {
 	struct btf *btf = NULL;
@@ -251,7 +251,7 @@ static int program__open(struct program *prog, __u32 id)
 	return err;
 }
 
-/* Returns false if it isn't stamped, and says why. */
+/* Returns false if the program isn't stamped, and says why. */
 static bool program__stamp(const struct program *prog)
 {
 	int map, err = 0, found = NO_RODATA;
@@ -274,7 +274,7 @@ static bool program__stamp(const struct program *prog)
 		      prog->label, prog->info.id);
 		return false;
 	}
-	/* perf takes it for granted that each function has its func_info. */
+	/* perf takes it for granted that each function of a program has func_info. */
 	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
 		error(0, 0,
 		      "%s is not stamped: %s, and unpatched perf 6.18 can die from SIGSEGV in 'perf record -a'\n"
@@ -317,8 +317,9 @@ static void add_id(__u32 id)
 }
 
 /*
- * Other files than BPF's may have names of others in their fdinfo, and these newlines: a
- * dma-buf has. A link has them behind its prog_id, so only the first one counts.
+ * Read only the fdinfo of BPF's files: that of others, such as a dma-buf, may contain names that
+ * somebody else has chosen, with newlines. In the fdinfo of a link, such names come after its
+ * prog_id, so only the first prog_id counts.
  */
 static void add_fd(int process, const char *number)
 {
@@ -449,7 +450,7 @@ static int stamp(const char *kind, const char *text)
 	for (size_t i = 0; by_id ? i < nr_ids : !bpf_prog_get_next_id(id, &id); i++) {
 		id = by_id ? ids[i] : id;
 		err = program__open(&prog, id);
-		/* Others unload programs, too. */
+		/* Somebody may have unloaded the program meanwhile. */
 		if (err == -ENOENT)
 			continue;
 		if (err) {
@@ -470,8 +471,8 @@ static int stamp(const char *kind, const char *text)
 }
 
 /*
- * From the look for metadata to the bound map, nobody else stamps. The lock ends with this
- * process.
+ * While this process looks for metadata and binds the map, no other bpf-stamp may stamp. The lock
+ * ends with this process.
  */
 static void take_lock(void)
 {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Other perfs read files of this perf, and this perf reads files of other perfs. Each line
-# "cell:" is a cell of the table in the documentation.
+# Other perfs read files of this perf, and this perf reads files of other perfs. Each line "cell:"
+# that a test prints is a cell of the table in the documentation.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -141,7 +141,7 @@ complains()
 
 	shift
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || status=$?
-	# These are crashes. Errors of perf have a status above 128, too.
+	# Only these are crashes: errors of perf have a status above 128, too.
 	case $status in
 	126|127|134|135|136|139) fail "$*: status $status: $(cat "$TMP/err")" ;;
 	esac
@@ -167,7 +167,8 @@ test_unpatched_perf_loses_samples_and_reads_the_remedy()
 	local nr complaint
 
 	unpatched_perf
-	# It skips each record twice, so it goes on inside the second record, which is longer.
+	# Unpatched perf skips each record twice, so it goes on inside the second record, which is
+	# longer.
 	hold keys_1 simple
 	record "$TMP/all"
 	complains '^Unsupported header type 84,' "$PBM_UNPATCHED_PERF" script -F "$FIELDS" -i "$TMP/all"
@@ -309,7 +310,7 @@ test_statistics_are_read_by_both()
 	counts "$PBM_UNPATCHED_PERF" "$TMP/ours"
 	"$PBM_UNPATCHED_PERF" stat record -o "$TMP/theirs" -e task-clock true
 	counts "$PBM_PERF" "$TMP/theirs"
-	# Of one CPU, the first and the last number of the range are the same.
+	# With one CPU, the file has a range of CPUs whose first and last numbers are the same.
 	"$PBM_PERF" stat record -C 0 -o "$TMP/cpu0" -e task-clock true
 	counts "$PBM_PERF" "$TMP/cpu0"
 }
@@ -327,7 +328,7 @@ test_files_of_peer_perf()
 	cell "this perf" "of $(version_of "$PBM_PEER_PERF")" "all, -s bpf_prog, pipe" "all samples, programs, same metadata"
 }
 
-# In the stream of another version, the end mark of the features may be another number.
+# In the stream of another version of perf, the end mark of the features may have another number.
 test_a_stream_of_peer_perf_is_grouped()
 {
 	peer_perf

@@ -9,7 +9,7 @@ NATIVE_ONLY="it compares the options of two perfs"
 BESIDE=yes
 
 # first_error PERF ARGUMENT...: print the first error, or "status N" if there is none. The last
-# argument may be an unknown option, which is an error if all others are right.
+# argument may be an unknown option, which is the first error if all others are right.
 first_error()
 {
 	local perf=$1 status=0

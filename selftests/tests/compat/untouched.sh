@@ -24,7 +24,7 @@ record_both_modes()
 }
 
 # both NAME ARGUMENT...: run the command with both perfs, under the same path and in an equal
-# directory: the path, the arguments and the files are part of many outputs.
+# directory, because the path, the arguments and the files are part of many outputs.
 both()
 {
 	local name=$1 perf status
@@ -68,7 +68,7 @@ want_same()
 		awk '{ sum += $1 } END { print sum + 0 }') > 100)) || fail "'$*' has next to no output"
 }
 
-# Both perfs must have the same output, also if they refuse the command.
+# Both perfs must have the same output, even if they refuse the command.
 want_same_in_any_case()
 {
 	both "$*" "$@"
@@ -131,7 +131,7 @@ test_headers_without_metadata()
 	want_same script --header -i none.data
 }
 
-# Only the lines of the metadata are added.
+# The header differs only in the lines of the metadata.
 test_headers_with_metadata()
 {
 	local options
@@ -153,7 +153,7 @@ drop_program_ids()
 	sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
 }
 
-# Even then, the frames have the ids of their programs.
+# Even without metadata, the frames have the ids of their programs.
 test_converted_data_without_metadata()
 {
 	record_both_modes
@@ -228,7 +228,8 @@ test_rewritten_files()
 	done
 }
 
-# The features in a pipe describe the machine at that moment; free memory, for instance, changes.
+# Leave out the features in a pipe: they describe the machine at that moment, for example its free
+# memory.
 without_features()
 {
 	perfdata types "$1/stdout" >"$1/types"
@@ -239,7 +240,7 @@ without_features()
 test_pipes()
 {
 	record_both_modes
-	# A file with metadata would add events.
+	# Use the file without metadata, because metadata would add events.
 	both "inject into a pipe" inject -i none.data -o -
 	without_features "$TMP/outputs/patched"
 	without_features "$TMP/outputs/unpatched"

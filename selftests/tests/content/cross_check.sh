@@ -11,7 +11,7 @@ few_symbols
 # records, and two programs with the same tag and different sets
 PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)
 
-# bpftool's data about the held programs
+# Note what bpftool shows of the held programs in $TMP/want.
 note_held()
 {
 	local id

@@ -46,8 +46,8 @@ without_main_tag()
 	sed 's/_[0-9a-f]*_functions_with/_TAG_functions_with/'
 }
 
-# The tag of the main function differs if the program has more functions: the kernel's symbol has
-# the tag of the whole program, perf's KSYMBOL the tag of the function.
+# If a program has several functions, the names of the main function have different tags: the
+# kernel's symbol has the tag of the whole program, and perf's KSYMBOL has the tag of the function.
 test_names_are_those_of_the_running_kernel()
 {
 	record_once

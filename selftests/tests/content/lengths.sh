@@ -34,7 +34,8 @@ want_entry()
 	same "$1" "$TMP/want" "$TMP/got"
 }
 
-# The value of $1 is the longest possible part of text $2 that ends at a character.
+# want_cut KEY TEXT: the value of KEY is the longest possible part of TEXT that ends at a character,
+# and "...".
 want_cut()
 {
 	local value room=252

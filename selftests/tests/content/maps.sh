@@ -27,7 +27,8 @@ test_two_sections_are_both_read()
 	want_entries first '"in .rodata"' second '"in .rodata.more"'
 }
 
-# .data and .rodatax come first, but they are not read-only sections. Then comes .rodata.b.
+# The maps .data and .rodatax come first, but they do not count, because they are not named like
+# read-only sections. The next map is .rodata.b.
 test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 {
 	hold_handmade maps
@@ -35,7 +36,7 @@ test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
 }
 
-# Compilers do not write such BTF, but it is valid.
+# BTF with two variables of the same name is valid, although compilers do not write it.
 test_first_variable_wins_on_equal_names()
 {
 	hold_handmade twice
@@ -88,7 +89,7 @@ want_named_records()
 	done
 }
 
-# The types of the variables are not in the BTF of their map.
+# The functions of the programs are not in the BTF of the map.
 test_records_have_the_names_of_functions()
 {
 	hold_handmade names
@@ -114,7 +115,7 @@ test_program_and_map_without_btf_have_no_record()
 	shows_no_record "$(symbol_of 0)"
 }
 
-# "(none)" would mean that the program has no metadata.
+# perf report must print (unknown), because (none) would mean that the program has no metadata.
 test_program_whose_map_cannot_be_opened_is_unknown()
 {
 	# BPF_MAP_GET_FD_BY_ID, EMFILE

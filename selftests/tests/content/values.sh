@@ -61,7 +61,7 @@ test_anonymous_members()		{ compare_with_bpftool types anon; }
 test_bit_fields()			{ compare_with_bpftool types bits; }
 test_all_keys_are_there_once()		{ compare_with_bpftool types ""; }
 
-# bpftool cannot print floating point.
+# bpftool cannot print floating point, so the texts are compared only with the literals.
 test_double()				{ compare types_float double_; }
 test_float()				{ compare types_float float_; }
 test_all_floating_point_keys_are_there_once()	{ compare types_float ""; }
@@ -73,7 +73,7 @@ test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
 test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
 
-# Upstream's perf of v6.17 and later prints them in the same way.
+# Upstream's perf of v6.17 and later prints integers and strings in the same way.
 test_integers_and_strings_have_the_text_of_upstream()
 {
 	local perf symbol nr=0

@@ -68,7 +68,7 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 	perfdata types "$TMP/peer" >"$TMP/types"
 	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
 	perfdata records "$TMP/all" >"$TMP/records"
-	# perf writes equal sets of one name once.
+	# perf writes equal sets under one name once.
 	(($(grep -c -E $'_(many|first|second)\t4\t' "$TMP/records") == 3)) ||
 		fail "not a record of four keys for each function"
 	peer=$(stat -c %s "$TMP/peer")
@@ -102,7 +102,7 @@ instructions()
 			END { printf "%.0f\n", sum }'
 }
 
-# Runs of the same report differ by two percent.
+# Take the least of three runs, because runs of the same report differ by two percent.
 fewest_instructions()
 {
 	for _ in 1 2 3; do
@@ -131,7 +131,8 @@ test_report_takes_at_most_one_and_a_half_percent_more_instructions()
 	callgrind_usable
 	hold -n "$PROGRAMS" many
 	spend 0 1000000 "$((PROGRAMS - 1))" 1000000
-	# With all CPUs, the symbols of other programs would hide the cost of the metadata.
+	# Do not record all CPUs, because symbols of other programs would hide the cost of the
+	# metadata.
 	"$PBM_PERF" record -N -q -e cpu-clock --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
 	unpatched=$(fewest_instructions "$PBM_UNPATCHED_PERF" report --stdio -i "$TMP/data")
 	patched=$(fewest_instructions "$PBM_PERF" report --stdio -i "$TMP/data")

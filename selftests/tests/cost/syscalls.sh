@@ -44,7 +44,7 @@ is_later_than()
 	(($(cut -d . -f 1 /proc/uptime) > $1))
 }
 
-# perf looks again at programs without metadata that are younger than a second.
+# Wait, because perf looks again at programs without metadata that are younger than a second.
 await_settled()
 {
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
@@ -140,8 +140,9 @@ are_more_looked_up()
 	(($(lookups_by_id) > $1))
 }
 
-# perf looks at the program when it loads, 20, 80 and 320 ms later, and when the recording ends:
-# its map may be bound late. Here nothing changes, so perf reads nothing again.
+# perf looks at the program when it loads, 20, 80 and 320 ms later, and when the recording ends,
+# because its map may be bound late. In this test, the program does not change, so perf reads
+# nothing again.
 test_a_program_that_loads_is_looked_up_five_times()
 {
 	local before
@@ -174,8 +175,8 @@ test_kallsyms_is_read_to_its_end_once()
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
 }
 
-# Only the thread that reads side band events unshares its file system. An event or perf must end
-# its last poll(), not the time limit.
+# Only the thread that reads side band events unshares its file system. The last poll() of this
+# thread must be ended by an event or by perf, not by the time limit.
 test_perf_ends_without_waiting_for_a_timeout()
 {
 	command -v strace >/dev/null || skip "strace is not installed"

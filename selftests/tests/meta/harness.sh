@@ -295,7 +295,7 @@ test_reader_strips_only_the_records()
 	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
 }
 
-# fail() ends this subshell.
+# Run a helper in a subshell, because fail() ends the shell.
 finds()
 (
 	"$@"
@@ -570,7 +570,8 @@ test_missing_sets_are_forgiven_at_busy_times_only()
 	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
 	check_churn --busy "$TMP/list" "$TMP/script"
 	must_fail check_churn "$TMP/list" "$TMP/script"
-	# A delay before and after it, a delay that is too short, and a program that lived too long
+	# A delay before and after the time in which perf should have read the program, a delay that
+	# is too short, and a program that lived too long
 	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
 	must_fail check_churn --busy "$TMP/list" "$TMP/script"
 	{ cat "$TMP/all"; echo "late 301000 50000"; } >"$TMP/list"

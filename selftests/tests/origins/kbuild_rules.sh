@@ -124,7 +124,7 @@ test_version_and_commit_are_those_of_git()
 	want_stamped a commit '"abc"'
 }
 
-# Such as a tarball in the checkout of a package
+# For example, a tarball may be unpacked in the git checkout of a package.
 test_foreign_git_tree_is_not_asked()
 {
 	enter_new_project "$TMP/p/inner" a </dev/null
@@ -148,13 +148,14 @@ test_what_cannot_be_is_refused()
 	must_not_build "a-b is not a name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
 	must_not_build "SOURCE_DATE_EPOCH=soon" BPF_METADATA_version=1 SOURCE_DATE_EPOCH=soon
 	[[ ! -e a.bpf.o ]] || fail "there is an object"
-	# The section would have two sets of flags.
+	# The variable is not const, so the section would have two sets of flags.
 	SOURCE_HEAD='int limit __attribute__((section(".rodata"))) = 3;'
 	write_source a
 	must_not_build "section type conflict" BPF_METADATA_version=1
 }
 
-# A clang that waits until the next second before it compiles. It notes when the first one began.
+# Write a clang that waits until the next second before it compiles, and notes when its first run
+# began.
 prepare_slow_clang()
 {
 	rm -f "$TMP/first"
@@ -174,7 +175,7 @@ date_in()
 	date -u -f <(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o") +%s
 }
 
-# want_dates DATE NAME...: all of these objects have it
+# want_dates DATE NAME...: all of these objects have this date
 want_dates()
 {
 	local want=$1 name got

@@ -5,7 +5,7 @@
 # objects changes.
 
 . "$(dirname "$0")/../../lib/kbuild-lib.sh"
-# "bpftool prog dump" needs all symbols.
+# Do not call few_symbols, because "bpftool prog dump" needs all symbols.
 own_mounts
 
 NATIVE_ONLY="it compiles; perf_event.sh and loaders.sh load such objects"
@@ -16,7 +16,7 @@ record_set()
 	record_set_of "$OUTPUT/hold" "$PWD/$1.bpf.o"
 }
 
-# record_set_of LOADER...: the same; this command loads the object
+# record_set_of LOADER...: the same for the object that this command loads
 record_set_of()
 (
 	trap release EXIT
@@ -128,7 +128,7 @@ test_source_wins()
 	want_set version '"own"' owner 7 team '"t"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The project's own makefile compiles. CLANG includes bpf-metadata.h.
+# The project's own makefile compiles. The variable CLANG makes it include bpf-metadata.h.
 test_makefile_of_others_names_the_compiler()
 {
 	need make clang git
@@ -147,7 +147,8 @@ test_makefile_of_others_names_the_compiler()
 	build CLANG="clang -include $PWD/bpf-metadata.h"
 	record_set a
 	want_set version '"v2.0"' commit "\"$(git rev-parse HEAD)\"" build_date '"1970-01-01T00:00:00Z"'
-	# This bpf-metadata.h has the time, too. If other makes write it, it must not.
+	# A bpf-metadata.h that is the goal of make has the time, too. One that make writes for an
+	# object must not have it.
 	build -f "$SNIPPET" bpf-metadata.h BPF_METADATA_DIR=/ BPF_METADATA_version=1
 	grep -q 'build_date.*"20' bpf-metadata.h || fail "no time in $(cat bpf-metadata.h)"
 }
@@ -165,7 +166,7 @@ test_unmodified_project()
 	mkdir "$TMP/runqslower"
 	cd "$TMP/runqslower"
 	build -f "$SNIPPET" bpf-metadata.h BPF_METADATA_version=6.x SOURCE_DATE_EPOCH=0
-	# It would also build a bpftool of its own.
+	# Without BPFTOOL, the makefile would also build a bpftool of its own.
 	build -j "$(nproc)" -C "$source" OUTPUT="$PWD/" CLANG="clang -include $PWD/bpf-metadata.h" BPFTOOL="$(type -P "$BPFTOOL")"
 	hold "$PWD/runqslower"
 	((${#HELD_IDS[@]} == 3)) || fail "programs: ${HELD_NAMES[*]}"
@@ -226,7 +227,7 @@ test_programs_refer_to_their_metadata_if_asked()
 	done
 }
 
-# cilium/ebpf binds no map.
+# cilium/ebpf binds no map, so it loses the metadata if no program refers to it.
 test_cilium_ebpf_keeps_them_if_asked()
 {
 	local clang
@@ -247,7 +248,7 @@ test_cilium_ebpf_keeps_them_if_asked()
 	done
 }
 
-# Longer names do not count either, nor code that is not compiled.
+# Longer names and code that is not compiled do not count, either.
 test_comments_and_strings_of_the_source_do_not_count()
 {
 	SOURCE_HEAD=$(cat <<-'END'

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The metadata that each loader brings into the kernel, and so into a recording: for a program that
-# refers to its metadata, and for one that does not. Documentation/origins.rst describes the same.
-# The oldest and the newest clang on this machine compile loaded.bpf.c.
+# refers to its metadata, and for one that does not. Documentation/origins.rst lists the same
+# loaders. The oldest and the newest clang on this machine compile loaded.bpf.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -75,7 +75,7 @@ need_backports()
 	[[ -d $BACKPORTS ]] || { all_only; skip "no packages of Debian's backports"; }
 }
 
-# The pins go away with the mount.
+# The pins go away with the mount namespace.
 check_bpftool()
 {
 	local object

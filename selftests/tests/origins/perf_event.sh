@@ -62,7 +62,8 @@ symbol()
 	symbol_of 0
 }
 
-# Sets are compared with what bpftool shows of the program, as KEY<TAB>VALUE.
+# Note what bpftool shows of the program, as KEY<TAB>VALUE. check_sets compares it with the
+# recording.
 note_program()
 {
 	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
@@ -87,7 +88,7 @@ check_sets()
 	same "the sets of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
 }
 
-# Page faults of other tasks are at other addresses.
+# Look only at faults in touch(): the map also has page faults of other code.
 check_touched_pages()
 {
 	local cookie=$1 ip addr count period found_cookie
@@ -141,8 +142,8 @@ has_events()
 	[[ -s $TMP/events ]]
 }
 
-# The program sees the requested period of each event. Only events with an address set the address;
-# here it is a leftover of the kernel's stack.
+# The program sees the requested period of each event. The address is not checked: only events with
+# an address set it, and for the others it is a leftover of the kernel's stack.
 check_period()
 {
 	local want_period=$1 want_cookie=$2 period cookie
@@ -326,8 +327,8 @@ samples_in()
 			END { print sum + 0 }'
 }
 
-# Some kernels (v6.18 is one) run programs of software events with interrupts off, and no
-# clock can interrupt them. The raw bytes tell whether there are samples; the sort key is under test.
+# Some kernels (v6.18 is one) run programs of software events with interrupts off, and no clock can
+# interrupt them. The raw bytes tell whether there are samples, because the sort key is under test.
 test_samples_show_what_the_profiler_costs()
 {
 	local cost period cycles=no options=(-F $((4000 / SCALE)))

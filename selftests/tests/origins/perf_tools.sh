@@ -84,8 +84,8 @@ check_version()
 	same "the set of $1" "$TMP/want" "$TMP/got"
 }
 
-# check_users NAME...: end the recording. All programs that $TMP/user.* have loaded have their set,
-# and these names are among the programs.
+# check_users NAME...: end the recording. All programs that the processes USER_PIDS have loaded have
+# their set, and these names are among the programs.
 check_users()
 {
 	local name function
@@ -210,7 +210,7 @@ test_kwork_top()
 		on_irq_handler_entry on_irq_handler_exit
 }
 
-# The kernel takes long to verify the filter, so both perfs run at once.
+# The kernel takes long to verify the filter, so both perfs run at the same time.
 start_filters()
 {
 	start

@@ -88,7 +88,7 @@ test_keys_get_to_programs_by_id()
 	want_added "$TMP/out" "$TMP/pipe"
 }
 
-# Records have no ids. Their metadata counts as the program's own.
+# Metadata in records, which have no ids, counts as the program's own, too.
 test_records_of_others_count_as_declared()
 {
 	record_once
@@ -99,7 +99,8 @@ test_records_of_others_count_as_declared()
 	grep -q '_simple\[version=1' "$TMP/programs" || fail "not the version of the records"
 }
 
-# The events are compressed. In a file, bpf_prog_info has the id; in a pipe, the metadata has it.
+# The events that name the program are compressed. perf inject takes the id from bpf_prog_info in a
+# file, and from the metadata in a pipe.
 test_programs_without_events()
 {
 	local mode

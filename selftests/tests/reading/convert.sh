@@ -83,7 +83,8 @@ test_a_pipe_has_the_same()
 		fail "not all samples are there"
 }
 
-# UTF-8 stays, as in names of processes. Each byte that is not UTF-8 becomes one character.
+# UTF-8 is kept, for example in names of processes. Each byte that is not UTF-8 becomes one
+# character.
 test_text_is_utf8()
 {
 	local program=$TMP/$'caf\xc3\xa9\xff'
@@ -229,7 +230,8 @@ without_in_json()
 	END
 }
 
-# They are not listed if perf did not look for their metadata, as in a file with records only.
+# Programs are not listed if the file does not say that perf has looked for their metadata, for
+# example a file with records only.
 test_programs_without_metadata_are_listed()
 {
 	hold busy busy_v1

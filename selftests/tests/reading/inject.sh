@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf inject --bpf-metadata keeps, converts or removes records and the block in the header. This
-# works for files and pipes of any writer. The samples stay.
+# works for files and pipes of any writer. The samples are kept.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -131,7 +131,7 @@ test_default_and_all_keep_what_is_there()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# The block has the ids of the programs. It needs no event.
+# The block has the ids of the programs, so perf inject can keep it without the compressed events.
 test_header_keeps_the_block_of_compressed_events()
 {
 	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
@@ -294,7 +294,8 @@ test_none_leaves_both_out()
 	want_no_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
 
-	# bpf_prog_info stays. With many programs it does not fit into an event of a pipe.
+	# Mode none keeps bpf_prog_info. With many programs, it does not fit into an event of a
+	# pipe, and neither pipe has it.
 	inject -i "$TMP/both" -o - >"$TMP/piped"
 	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
 	"$PBM_PERF" report --header -i - <"$TMP/piped" | grep '^# bpf_prog_info' >"$TMP/want" || :
@@ -329,7 +330,7 @@ must_refuse()
 	rm -f "$TMP/out"
 	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
 	cat "$TMP/messages"
-	# These are crashes. Errors of perf have a status above 128, too.
+	# Only these are crashes: errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac

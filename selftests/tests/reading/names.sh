@@ -86,8 +86,8 @@ want_names()
 	want_no_records "$1"
 }
 
-# samples_of PERF FILE: the samples, less the added values and the names of user space: a pipe has
-# no names of the vdso, and a container may have another file under a path.
+# samples_of PERF FILE: the samples, without the added values and without the names of user space: a
+# pipe has no names of the vdso, and a container may have another file under a path.
 samples_of()
 {
 	"$1" script -i "$2" 2>"$TMP/err" |
@@ -196,7 +196,7 @@ test_modes_combine()
 	want_no_records "$TMP/block-only-named"
 }
 
-# Such as after "read" in a script
+# Standard input is not at its start, for example, if a script has used "read" on it.
 test_standard_input_that_is_not_at_its_start()
 {
 	record_once
@@ -231,7 +231,7 @@ ksymbols_of()
 		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1\t\2/p'
 }
 
-# The BPF_EVENT of the second program was lost.
+# The second program at this address is gamma, whose BPF_EVENT was lost.
 test_a_program_at_the_address_of_another_has_its_own_name()
 {
 	generate <<-'END'
@@ -249,7 +249,7 @@ test_a_program_at_the_address_of_another_has_its_own_name()
 	same "names" "$TMP/want" "$TMP/got"
 }
 
-# The limit is at each place within an encoded character.
+# In the three rounds, the limit is at each place within an encoded character.
 test_a_long_value_is_cut_between_characters()
 {
 	local before name

@@ -169,8 +169,8 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# Two programs of one name in the same file. Then the block is among the events, where a perf that
-# does not know it has left it.
+# First, a file has two programs of one name. Then, a file has the block among the events, where a
+# perf that does not know it has left it.
 test_diff_tells_programs_of_one_name_apart()
 {
 	made_up <<-'END'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf report of generated files: which set belongs to which program, where perf prints
-# (ambiguous), and how columns, children and the cost of the keys are.
+# perf report of generated files: which set belongs to which program, where perf prints (ambiguous),
+# how it aligns columns, how it counts children, and how long the sort keys take.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
@@ -72,8 +72,9 @@ test_the_last_set_of_a_program_counts()
 	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
 }
 
-# The other set belongs to a program whose events may be lost. A record with other keys does not
-# continue the record before it if that had room.
+# A set that does not contain the set before it belongs to another program, whose events may be
+# lost. A record with other keys does not continue the record before it if that record had room for
+# them.
 test_a_set_that_does_not_grow_is_another_programs()
 {
 	local entry
@@ -198,8 +199,8 @@ test_children_without_the_block_are_left_out()
 	fi
 }
 
-# The test counts instructions, because their number is stable. bpf_prog once took 2.3 times as many.
-# perf collects rows of one set in the end, as it does for one comm.
+# The test counts instructions, because their number is stable. bpf_prog once took 2.3 times as many
+# as dso. perf collects rows of one set in the end, as it does for rows of one comm.
 test_the_keys_take_as_long_as_those_of_base()
 {
 	local pair cost base

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version in
-# recordings of any writer. The tests compare it with sums over the raw samples. Also keys,
-# filters and callchains.
+# recordings of any writer. The tests compare it with sums over the raw samples. Other tests are
+# about keys, filters and callchains.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 few_symbols
@@ -90,7 +90,7 @@ test_keys_choose_what_counts_and_shows()
 	same "cost by all keys" "$TMP/want" "$TMP/got"
 }
 
-# The order of the keys is that of the option, not that of the set.
+# The keys are in the order of the option, not in the order of the set.
 test_keys_stand_as_they_were_asked_for()
 {
 	native_only "it reads the file of another test"
@@ -199,7 +199,7 @@ test_overhead_is_the_share_of_all_samples()
 	same "overhead by program" "$TMP/want" "$TMP/got"
 }
 
-# A key that only --fields has also sorts.
+# A key that is only in --fields is also a sort key.
 test_fields_fold_without_sort()
 {
 	native_only "it reads the file of another test"
@@ -413,7 +413,7 @@ test_what_records_do_not_tell_is_ambiguous()
 	same "sets of the pipe" "$TMP/want" "$TMP/got"
 }
 
-# "Nobody looked" is not the same as "no metadata".
+# If perf record did not look for metadata, perf report must not say that there is none.
 test_what_nobody_looked_for_is_unknown()
 {
 	local file
@@ -483,7 +483,8 @@ dispatcher_was_sampled()
 	grep -q -e bpf_dispatcher_ "$TMP/rows"
 }
 
-# perf finds dispatchers in kallsyms. This is the last test, because the symbols stay.
+# perf finds dispatchers in kallsyms. This is the last test, because all_symbols lasts until the end
+# of the file.
 test_dispatchers_belong_to_no_program()
 {
 	local FREQUENCY=(-F $((15000 / SCALE)))

@@ -10,7 +10,7 @@ NATIVE_ONLY="it compares times"
 
 STATS=/proc/sys/kernel/bpf_stats_enabled
 
-# The old value is set again when this shell ends, for whatever reason.
+# A child sets the old value again when this shell ends, for whatever reason.
 count_runs()
 {
 	[[ -e $STATS ]] || skip "this kernel has no $STATS"
@@ -25,7 +25,8 @@ record_once()
 	local entry
 
 	[[ ! -e $TMP/run-times ]] || return 0
-	# Before hold: a child of count_runs must not inherit the input of the holder, or that never ends.
+	# Call this before hold: if a child of count_runs inherited the input of the holder, the
+	# holder would never end.
 	count_runs
 	hold tails
 	for entry in 0 1 2; do

@@ -59,7 +59,7 @@ move_by_columns()
 	open_terminal "$1" report --tui -s sym,dso,comm -i "$TMP/made-up"
 	show_cursor
 	: >"$2"
-	# There is no column for the last arrow to the right.
+	# After the last Right, the screen is the same, because there is no further column.
 	while read -r key title row; do
 		press "$key"
 		await "$title after $key" screen_begins "$title" "$row"
@@ -195,7 +195,8 @@ zoom_in_and_out()
 	open_terminal "$PBM_PERF" report --tui $1 -i "$TMP/made-up"
 	await "the rows, $1" press_for Up "% +$2"
 	await "both rows, $1" both_rows "$2" "$3"
-	# The first key shows the cursor at the top. The rows have the same cost, in any order.
+	# The first key shows the cursor at the top. The rows have the same cost, so either can be
+	# the first.
 	press Up
 	[[ $(grep -E -m 1 '% +[^ ]' "$TMP/screen") =~ $2 ]] || press Down
 	press m

@@ -281,7 +281,7 @@ page_to()
 	done
 }
 
-# Other programs of the machine may fill pages.
+# Turn pages, because other programs of the machine may fill some.
 test_tui_shows_it_in_the_header_window()
 {
 	native_only "it reads files"
@@ -312,7 +312,8 @@ test_older_perf_reads_mode_header()
 {
 	unpatched_perf
 	record_once
-	# A perf with sanitizers is built without the library that demangles C++.
+	# Do not demangle, because a perf with sanitizers is built without the library that
+	# demangles C++.
 	"$PBM_UNPATCHED_PERF" script --no-demangle -F comm,ip,sym -i "$TMP/header" >"$TMP/want"
 	"$PBM_PERF" script --no-demangle -F comm,ip,sym -i "$TMP/header" >"$TMP/got"
 	(($(wc -l <"$TMP/want") == $(perfdata types "$TMP/header" | grep -c -x 9))) || fail "not all samples"

@@ -74,7 +74,7 @@ programs_have_ended()
 	! grep -q -x -F -f "$TMP/ids" "$TMP/programs"
 }
 
-# perf has read the maps of each of them more than once.
+# perf has read the maps of each program more than once, and must not keep them open.
 test_programs_that_are_unloaded_end_while_perf_records()
 {
 	start_recording "$TMP/data" -a
@@ -206,7 +206,7 @@ test_map_that_is_bound_after_the_last_retry()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# So long after the load that perf has read the program when it starts
+# The map is bound so late that perf, which starts before that, has already read the program.
 test_map_that_is_bound_while_recording_starts()
 {
 	start_churn -s 3 -f 4 -b 800
@@ -300,7 +300,8 @@ test_programs_that_load_while_recording_starts()
 		start_recording "$TMP/data" -a
 		wait "$churn"
 		stop_recording
-		# Programs that loaded earlier may be gone when perf starts. The others live long enough.
+		# Programs that loaded before that may be gone when perf starts. The others live
+		# long enough.
 		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
 		check_churn --starting "$TMP/list" "$TMP/data"
 	done
@@ -326,7 +327,8 @@ test_programs_that_load_while_two_record()
 		check_churn "$TMP/list" "$TMP/$file"
 		perfdata check "$TMP/$file"
 		check_shown "$TMP/$file"
-		# churn has loaded them. perf finds the name of churn with the sample id.
+		# churn has loaded the programs. perf finds the name churn with the sample id of the
+		# event.
 		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
 			"$TMP/$file.script" | sort -u >"$TMP/got"
 		perfdata ksymbols "$TMP/$file" |
@@ -389,7 +391,7 @@ watch_beside()
 	PERF_PID=
 	((status < 128 || status == 130)) || fail "perf $1 ends with status $status"
 	if grep -a -e 'assertion failed' "$TMP/watched"; then
-		fail "perf $1 prints that"
+		fail "an assertion of perf $1 failed"
 	fi
 }
 
@@ -593,7 +595,7 @@ has_metadata_without_addresses()
 	"$PBM_PERF" report -D -i "$1" >"$TMP/dump"
 	grep -q -e "PERF_RECORD_BPF_EVENT type 1, flags 0, id ${HELD_IDS[0]}$" "$TMP/dump" ||
 		fail "no PERF_RECORD_BPF_EVENT"
-	# Without the patches, perf doesn't check where the addresses are.
+	# Unpatched perf must not crash. It doesn't check where the addresses are.
 	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
 		"$PBM_UNPATCHED_PERF" report --header-only -i "$1" >"$TMP/out"
 }
@@ -608,7 +610,7 @@ test_program_that_loads_while_addresses_are_hidden()
 	has_metadata_without_addresses "$TMP/data"
 }
 
-# perf has to read the other programs, too.
+# perf has to read each of the programs, not just the first.
 test_programs_that_were_there_while_addresses_are_hidden()
 {
 	hold -n 3 functions

@@ -41,7 +41,7 @@ must_refuse()
 	rm -f "$TMP/refused"
 	"$PBM_PERF" record "$@" -N -o "$TMP/refused" -- true >"$TMP/messages" 2>&1 || status=$?
 	cat "$TMP/messages"
-	# These are crashes. Errors of perf have a status above 128, too.
+	# Only these are crashes: errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
@@ -103,10 +103,10 @@ has_metadata()
 	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
 	"$PBM_PERF" report --header-only -i "$TMP/data" >"$TMP/header"
 	if grep -q -x -e "$(symbol_of 0)" "$TMP/names"; then
-		grep -q "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "a record only"
+		grep -q "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "there is a record, but no metadata in the header"
 		return 0
 	fi
-	! grep "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "no record, but that"
+	! grep "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "there is no record, but metadata in the header"
 	return 1
 }
 

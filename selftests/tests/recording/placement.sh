@@ -123,7 +123,7 @@ test_perf_report_D_decodes_them()
 	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-# As in files of upstream's perf. So a reader knows the program of a record.
+# This is so in files of upstream's perf, too. So a reader knows the program of a record.
 test_records_follow_the_events_of_their_program()
 {
 	record_once
@@ -164,7 +164,8 @@ test_stream_of_a_writer_that_was_killed()
 	grep -F -e 'owner="tests", version="1.0"' "$TMP/report"
 }
 
-# If nothing has changed, the end has no second record of a program that was there at the start.
+# If the metadata of a program that was there at the start has not changed, there is no second
+# record at the end.
 test_program_that_loads_later_is_at_the_end()
 {
 	local early

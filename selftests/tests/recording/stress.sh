@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Many programs come and go while perf records. A program that lived 100 ms with its map must
-# have its set. The tests only print how many of the other programs have one. While all CPUs
-# are busy, perf may run too late. churn measures its own delay: at such times 1 % of the programs
-# that lived less than 300 ms may lack their set.
+# Many programs come and go while perf records. A program that lived 100 ms with its map must have
+# its set. The tests only print how many of the other programs have their set. While all CPUs are
+# busy, perf may run too late. churn measures its own delay: at such times 1 % of the programs that
+# lived less than 300 ms may lack their set.
 #
 # The test of a file always loads 2000 programs in 20 s, and 500 that stay. PBM_STRESS_PROGRAMS
 # (400) and PBM_STRESS_MS (4000) set the size of the other two tests.

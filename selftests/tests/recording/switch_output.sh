@@ -12,7 +12,7 @@ clean_files()
 	rm -f "$TMP"/data.2*
 }
 
-# switch_by_signal N: then there are N files
+# switch_by_signal N: make perf switch files. Afterwards there must be N files.
 switch_by_signal()
 {
 	kill -USR2 "$PERF_PID"
@@ -117,7 +117,8 @@ test_a_file_without_programs_does_not_change_the_next_one()
 	check_numbers 2 1 2
 }
 
-# First the kernel's name of the main function, then the name that perf makes
+# The first file has the kernel's name of the main function. The later files have the name that perf
+# makes.
 test_functions_have_the_names_of_each_file()
 {
 	local file
@@ -145,7 +146,7 @@ milliseconds()
 }
 
 # perf looks again for maps of a new program, even if a file ends meanwhile. If the file ends too
-# late, perf has already looked for the last time.
+# late, perf has already looked for the last time, so try again.
 test_map_that_is_bound_after_a_switch()
 {
 	local begin
@@ -164,7 +165,7 @@ test_map_that_is_bound_after_a_switch()
 		release
 	done
 	[[ -n ${PERF_PID:-} ]] || skip "this machine is too slow"
-	# This takes longer than perf's first looks.
+	# Wait: this command takes longer than perf's first looks.
 	"$OUTPUT/churn" -n 1 -l 150 </dev/null >/dev/null
 	tell_churn
 	await_churn ready
@@ -176,7 +177,7 @@ test_map_that_is_bound_after_a_switch()
 	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
 }
 
-# KiB of the process, without mapped files
+# Print the memory of perf in KiB, without mapped files.
 anonymous_memory()
 {
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
@@ -247,7 +248,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	tracer=$!
 	await "strace" is_traced "$PERF_PID"
 	kill -CONT "$PERF_PID"
-	# Another thread may have received the signal.
+	# Another thread may have received the signal, so also wake the main thread by a command.
 	send_control ping
 	await "a write" main_thread_waits
 	taskset -c "$(first_cpu)" "$OUTPUT/churn" -n 1 -l 50 </dev/null >>"$TMP/list"
@@ -303,7 +304,8 @@ test_switch_by_time()
 	check_files 3
 }
 
-# The first alarm(2) takes two seconds instead of the period of one. perf records by then.
+# The first alarm(2) takes two seconds, so the signal comes before this call returns. perf must be
+# ready to switch files by then.
 test_switch_by_time_after_a_slow_start()
 {
 	native_only "strace stops perf at each system call"

@@ -35,7 +35,8 @@ compare()
 			fail "perf $* -i $file: $(cat "$TMP/$file.err")"
 		grep -v -E -e "$differs" "$TMP/$file.all" >"$TMP/$file.out" || :
 		drop_tips "$TMP/$file.out"
-		# The names come from bpf_prog_info, or in a pipe from earlier events.
+		# Remove the names of programs. They come from bpf_prog_info, or in a pipe from
+		# earlier events.
 		sed -i 's/^\(# bpf_metadata [0-9]*\) [a-z]*:/\1:/' "$TMP/$file.out"
 	done
 	[[ -s $TMP/own.out ]] || fail "perf $* prints nothing"

@@ -89,14 +89,15 @@ cost_of()
 	echo $((with > without ? with - without : 1))
 }
 
-# 16 MB of integers take all the work that a map may take. They are the measure. If perf counted the
-# work for each variable, or not at all, the other objects would take 50 times as much.
+# An object with 16 MB of integers takes all the work that a map may take. It is the measure. If
+# perf limited the work for each variable, or not at all, the other objects would take 50 times as
+# much.
 test_no_map_takes_more_work_than_a_map_may_take()
 {
 	local measure cost kind own
 
 	native_only "it measures CPU time"
-	# The CPU times of two runs differ by much less than this.
+	# The CPU times of two runs differ by much less than the time of one run.
 	own=$(record_time none)
 	measure=$(cost_of work_int)
 	for kind in double name; do
@@ -128,7 +129,7 @@ test_names_with_control_characters_do_not_arrive()
 	done
 }
 
-# The kernel takes this byte for a letter of Latin-1.
+# The kernel accepts the byte 0xff, because it takes it for a letter of Latin-1.
 test_names_that_are_not_utf8_are_escaped()
 {
 	hold_as 'ver\xffion'

@@ -179,7 +179,7 @@ check_refusal()
 	local warning
 
 	warning="^$(cat "$TMP/offset") \[0x[0-9a-f]*\]: skipped a malformed PERF_RECORD_BPF_METADATA: $1\$"
-	# Upstream's perf with this record has a message of its own.
+	# A perf that has this record from upstream may print another message about it.
 	warning+="\|^WARNING: at offset $(cat "$TMP/offset"): .*BPF_METADATA.*, skipping\$"
 	[[ $(grep -c -e "$warning" "$TMP/script") = 1 ]] || fail "$CASE: no $warning: $(cat "$TMP/script")"
 	if grep -a -e 'gamma' -e 'worse' "$TMP/script"; then
@@ -273,7 +273,8 @@ test_unknown_features_are_left_out()
 	check_cases feature- check_left_out
 }
 
-# perf before v6.15 refuses these files. The patch that changes this has a warning of its own.
+# Unpatched perf before v6.15 refuses these files. The patch that changes this has a warning of its
+# own.
 check_skipped()
 {
 	grep -q -x "Skipped events of type ${1//[!0-9]/}, which need a newer perf." "$TMP/script" || check_printed "$1"
@@ -657,7 +658,7 @@ test_the_block_of_a_pipe_is_printed_once()
 	same "programs in the header" "$TMP/want" "$TMP/printed"
 }
 
-# The pieces are events of the feature BPF_PROG_INFO.
+# The pieces of the block are events of the same feature, BPF_PROG_INFO.
 test_program_infos_of_a_pipe_are_printed_once()
 {
 	generate_pieces 200000 --pipe <<-'END'
@@ -670,7 +671,7 @@ test_program_infos_of_a_pipe_are_printed_once()
 	same "programs in the header" "$TMP/want" "$TMP/printed"
 }
 
-# An error would also be right.
+# perf may print the first sequence. It may also ignore both, with a warning.
 test_a_second_sequence_of_texts_is_ignored()
 {
 	write_case text-second "$TMP/file" --pipe
@@ -774,8 +775,8 @@ test_what_a_block_claims_costs_nothing()
 	done
 }
 
-# Each element takes a few bytes in the file, and many times more in memory. The list has the MiB,
-# the number of elements, and the change to the file.
+# Each element takes a few bytes in the file, and many times more in memory. Each line has the MiB
+# that are allowed, the number of elements, and the change to the file.
 test_many_small_things_take_little_memory()
 {
 	local most nr change
@@ -796,7 +797,7 @@ test_many_small_things_take_little_memory()
 	END
 }
 
-# generate_shared PROGRAMS SET: so many programs share the set
+# generate_shared PROGRAMS SET: generate a file in which this number of programs share the set
 generate_shared()
 {
 	generate "$1 programs with the set $2" <<-END
@@ -849,7 +850,7 @@ test_a_block_that_is_written_costs_no_more()
 	check_number "the small program" 1 '^# bpf_metadata 2000\( small\)\?: last=1$'
 }
 
-# A large host has so many programs.
+# A large host may have as many programs as this.
 test_ten_thousand_programs_with_a_set_are_read()
 {
 	generate_shared 10000 '[(b"key_%02d" % n, b"1" * 94) for n in range(20)]'
@@ -956,7 +957,8 @@ test_a_kernel_that_ends_beyond_the_address_space_is_ignored()
 	run report --stdio -i "$TMP/file"
 }
 
-# The attribute says that the branches are the call stack.
+# The attribute of the event says that branches are the call stack, but the samples have no
+# branches.
 test_samples_without_the_branches_of_their_event_are_read()
 {
 	generate "no branches" <<-'END'
@@ -1019,7 +1021,7 @@ test_names_of_build_ids_have_any_length()
 	check_script "$TMP/file"
 }
 
-# malloc() fills new memory with other bytes.
+# With MALLOC_PERTURB_, malloc() fills new memory, so that perf finds no NUL there by chance.
 test_a_string_without_nul_ends_where_it_says()
 {
 	generate "a string without NUL" <<-'END'
@@ -1046,7 +1048,7 @@ test_functions_without_types_have_no_names()
 	grep -q '^# bpf_prog_info 9: bpf_prog_8899aabbccddeeff' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
 }
 
-# The topology has an element for each CPU.
+# The topology has an element for each of the CPUs that were known before.
 test_the_number_of_cpus_changes_after_their_topology()
 {
 	generate "more CPUs after the topology" --pipe <<-'END'
@@ -1116,7 +1118,7 @@ test_a_copy_of_kallsyms_can_begin_with_modules()
 	check_number "samples with a symbol of the kernel" 1 ' of_kernel+0x10 '
 }
 
-# The older perf's end mark has the number of a feature that it did not have.
+# The end mark of an older perf has a number that a later perf uses for a feature.
 test_a_stream_of_an_older_perf_is_read()
 {
 	local mark
@@ -1194,7 +1196,8 @@ test_a_round_of_statistics_without_counters_is_an_error()
 	[[ $(grep -c -E ' (task-clock|page-faults)$' "$TMP/out") = 2 ]] || fail "$CASE: $(cat "$TMP/out")"
 }
 
-# arm_spe HEADER_SIZE CPUS PARAMS WORDS: the data of its CPU has WORDS after the number PARAMS
+# arm_spe HEADER_SIZE CPUS PARAMS WORDS: generate a file with the metadata of Arm SPE. The data of
+# its CPU has WORDS numbers after the number PARAMS.
 arm_spe()
 {
 	generate "Arm SPE, $*" <<-END
@@ -1367,7 +1370,7 @@ test_an_event_with_a_wrong_size_is_an_error()
 	broken "$TMP/file" ""
 }
 
-# The file keeps its length.
+# Only the size in one event is wrong. The file has all its bytes.
 test_an_event_with_a_wrong_size_is_an_error_in_a_large_file()
 {
 	generate "a sample with a wrong size, after many" <<-'END'
@@ -1438,9 +1441,9 @@ test_a_directory_whose_first_file_is_cut_is_read()
 	grep -q -e ' file is truncated' "$TMP/out"
 }
 
-# Kernels add the size of a sample id for each session that listens. This place keeps the old bytes of
-# the ring buffer. generate_too_long STALE EVENTS [OPTION...]: STALE u64 of old bytes; EVENTS are
-# those of perfgen.File.
+# Kernels write some events too long: they add the size of a sample id for each session that
+# listens. The additional place keeps the old bytes of the ring buffer. generate_too_long STALE
+# EVENTS [OPTION...]: STALE u64 of old bytes; EVENTS are those of perfgen.File.
 generate_too_long()
 {
 	generate "$1 u64 too long, events $2" "${@:3}" <<-END
@@ -1453,7 +1456,7 @@ generate_too_long()
 	END
 }
 
-# Read $TMP/file; $TMP/out and $TMP/injected have the output.
+# read_programs NAME: read $TMP/file. $TMP/NAME.out and $TMP/NAME.injected have the output.
 read_programs()
 {
 	run script --show-bpf-events --show-text-poke-events -i "$TMP/file"
@@ -1484,7 +1487,7 @@ test_events_that_the_kernel_wrote_too_long_are_read()
 	done
 }
 
-# Without a sample id, perf cannot tell what these bytes are.
+# Without sample ids, perf cannot tell whether the bytes at the end of an event belong to it.
 test_events_without_sample_ids_keep_their_length()
 {
 	generate "no sample ids, but 16 bytes" <<-'END'
@@ -1530,7 +1533,7 @@ mmap2_shows()
 ASKED='perfgen.BUILD_ID,'
 FLAG=perfgen.MMAP_BUILD_ID
 
-# The kernel leaves the flag set for the next session.
+# The kernel leaves the flag set for the next session, which may not have asked for build IDs.
 test_the_flag_of_a_build_id_that_nobody_asked_for_is_ignored()
 {
 	local option major
@@ -1552,7 +1555,8 @@ test_a_build_id_is_read()
 		mmap2_shows "<$id>"
 		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(20))' "$FLAG" "$ASKED" "$option"
 		mmap2_shows "<${id:0:16}>"
-		# perf inject --mmap2-buildid-all does not change the attributes.
+		# perf inject --mmap2-buildid-all writes build IDs, but does not change the
+		# attributes.
 		generate_mmap2 'bytes([20, 0, 0, 0]) + bytes(range(20))' "$FLAG" "" "$option"
 		mmap2_shows "<$id>"
 		generate_mmap2 'bytes([8, 0, 0, 0]) + bytes(range(128, 148))' "$FLAG" "" "$option"
@@ -1597,7 +1601,8 @@ test_an_event_without_room_for_its_build_id_is_an_error()
 	done
 }
 
-# It is an error; a later perf skips it. Without sample ids, the name is the last field.
+# A name without NUL is an error; a later perf skips the event. Without sample ids, the name is the
+# last field.
 test_a_map_whose_name_has_no_nul_is_not_read()
 {
 	local name want=1

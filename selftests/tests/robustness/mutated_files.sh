@@ -16,7 +16,8 @@ NATIVE_ONLY="it reads generated files"
 FINDINGS=${PBM_FINDINGS:-}
 SEED=${PBM_MUTATIONS_SEED:-1}
 
-# perf reads only 100 symbols of the kernel: to read all of them takes longer than the rest.
+# Let perf see only 100 symbols of the kernel, because reading all symbols takes longer than the
+# rest.
 mutate()
 {
 	head -n 100 /proc/kallsyms >"$TMP/kallsyms"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# tools/bpf-compare/bpf-compare: costs are those of perf report, intervals are right, and the
-# exit status is that of a gate.
+# tools/bpf-compare/bpf-compare: its costs are those of perf report, its intervals are right, and
+# its exit status can stop a CI job.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
@@ -144,7 +144,7 @@ test_the_gate()
 	compares 0 --fail-on 0% "$TMP/after" "$TMP/before"
 	says "0 cost more, 1 cost less"
 	compares 0 --fail-on 0% "$TMP/before" "$TMP/before"
-	# What cannot be compared does not pass.
+	# If nothing can be compared, the gate does not pass.
 	compares 2 --fail-on 10% --program other "$TMP/before" "$TMP/after"
 	says "no row could be compared; record for a longer time"
 	two_builds 1 100
@@ -214,7 +214,8 @@ test_several_recordings()
 	want 'abs(r["before"] - 100) < 10'
 }
 
-# bpftool -j prog show, once or twice. With twice the runs, a run costs the same.
+# A file of runs has the output of "bpftool -j prog show" once or twice. The second build costs
+# twice as much per second, but runs twice as often, so a run costs the same.
 test_runs()
 {
 	two_builds 50 100
@@ -271,8 +272,8 @@ test_errors_name_the_next_step()
 		fails "name a perf with the patches" --perf "$PBM_UNPATCHED_PERF" "$TMP/one" "$TMP/one"
 }
 
-# The recordings of the page fleet.rst: of 100 comparisons each, at most 10 false alarms, and at
-# least 95 of the programs with 30 % more rounds.
+# The recordings of the page fleet.rst: of 100 comparisons each, at most 10 are false alarms, and at
+# least 95 find the program with 30 % more rounds.
 test_kept_recordings()
 {
 	all_only

@@ -33,7 +33,7 @@ owners()
 	"${RUN[@]}" "$OWNERS" --json "$@" "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" ||
 		fail "bpf-owners: status $?: $(cat "$TMP/owners.err")"
 	if grep -v -x -E 'bpf-owners: processes whose descriptors cannot be read: [0-9]+' "$TMP/owners.err"; then
-		fail "bpf-owners says that"
+		fail "bpf-owners prints an unexpected message"
 	fi
 	python3 -S - "$TMP/owners" <<-'END'
 		import json, re, sys
@@ -320,7 +320,7 @@ test_a_link_that_is_held_and_one_that_is_pinned()
 	want "${HELD_IDS[0]}" pinned "$BPFFS/link"
 }
 
-# In the namespace, another directory is mounted over the package's.
+# In the namespace of the holder, another directory is mounted over that of the package.
 hold_another_cat()
 {
 	cp "$CAT" "$BIN/${CAT##*/}"
@@ -501,7 +501,7 @@ test_nothing_known_is_a_dash()
 	grep -q -x -E "${HELD_IDS[0]} +inherited +- +- +-" "$TMP/table" || fail "$(cat "$TMP/table")"
 }
 
-# Truncation loses no value.
+# Long values are wrapped, so no value is lost.
 test_the_table_has_80_columns()
 {
 	local directory=$TMP/$ID_64/$ID_64 line
@@ -517,10 +517,11 @@ test_the_table_has_80_columns()
 	sed 's/^.\{,40\} \{3,\}//' "$TMP/table" | tr -d '\n' | grep -q -F "$ID_64/$ID_64/0123456789" ||
 		tr -s ' \n' ' ' <"$TMP/table" | sed 's/ [0-9]* / /g; s/ //g' | grep -q -F "$ID_64/$ID_64/0123456789" ||
 		fail "the executable is not in the table"
-	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count other three processes"
+	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count the three other processes"
 }
 
-# as_user ID OPTION...: sets STATUS; both outputs are in files
+# as_user SETPRIV-OPTIONS OPTION...: run bpf-owners under setpriv; sets STATUS. $TMP/owners and
+# $TMP/owners.err have the output.
 as_user()
 {
 	local options=$1
@@ -606,7 +607,7 @@ test_programs_and_processes_that_go_away()
 		owners
 		want "${HELD_IDS[0]}" exe "$CAT"
 		if grep -v 'cannot be read: [0-9]*$' "$TMP/owners.err"; then
-			fail "run $i says that"
+			fail "run $i prints an unexpected message"
 		fi
 	done
 	kill "$churner"

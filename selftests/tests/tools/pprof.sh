@@ -15,7 +15,7 @@ to_profile()
 	python3_has_protobuf
 	"$PPROF" "$@" >"$TMP/profile" 2>"$TMP/messages" || fail "status $?: $(cat "$TMP/messages")"
 	if grep -i traceback "$TMP/messages"; then
-		fail "that is no message"
+		fail "this is not a message, but a traceback"
 	fi
 }
 
@@ -132,7 +132,8 @@ test_pprof_groups_by_label()
 		grep -q "Showing nodes accounting for ${period}ns," "$TMP/top" || fail "not $period ns: $(cat "$TMP/top")"
 		grep -q -E '^ *[1-9][0-9]*ns .* bpf_prog_[0-9a-f]*_(busy|multiply|divide)$' "$TMP/top" || fail "no function: $(cat "$TMP/top")"
 	done <"$TMP/counts"
-	# pprof takes a number for a range, but ids are text. So this is a regular expression.
+	# pprof takes a plain number for a range of numbers, but ids are text. So this is a regular
+	# expression.
 	pprof -traces -tagfocus "bpf_prog_id=^$(head -n 1 "$TMP/ids")\$" >"$TMP/traces"
 	grep -q 'bpf_test_run' "$TMP/traces" || fail "no call chain: $(cat "$TMP/traces")"
 }

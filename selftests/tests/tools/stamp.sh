@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# bpf-stamp adds metadata to programs that are already loaded. bpftool and perf then show the values.
-# The program stays the same, and no perf crashes.
+# bpf-stamp adds metadata to programs that are already loaded. bpftool and perf then show the
+# values. The program itself does not change, and no perf crashes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -301,7 +301,7 @@ test_second_stamp_is_refused()
 	bpftool_shows_stamp 0
 }
 
-# Stamps of such programs would crash unpatched perf.
+# Stamps of programs without BTF would crash unpatched perf 6.18.
 test_program_without_btf_is_refused()
 {
 	hold_handmade bare
@@ -320,7 +320,7 @@ test_program_without_btf_is_refused()
 test_program_whose_btf_lacks_its_functions_is_refused()
 {
 	hold_handmade plain
-	# The kernel keeps 15 characters.
+	# The kernel keeps only 15 characters of a name.
 	HELD_NAMES[2]=${HELD_NAMES[2]:0:15}
 	refuses 1 "program ${HELD_IDS[2]} (${HELD_NAMES[2]}) is not stamped: its BTF lacks its functions" id "${HELD_IDS[2]}" "${STAMP[@]}"
 	stamps 2 --even-without-btf id "${HELD_IDS[2]}" "${STAMP[@]}"
@@ -409,7 +409,8 @@ waits_for_lock()
 	grep -q -E -e "^[0-9]+: +-> FLOCK .* $1 " /proc/locks
 }
 
-# Both wait for a third bpf-stamp. The slower one finds the program stamped.
+# Both wait for the lock, which this shell holds like a third bpf-stamp. The slower one finds the
+# program stamped.
 test_two_at_once()
 {
 	local lock pids=() pid statuses=()
@@ -435,7 +436,8 @@ test_two_at_once()
 	bpftool_shows_stamp 0
 }
 
-# A process that can open the lock file can keep the lock. The test mounts an empty /run, as at boot.
+# A process that can open the lock file could hold the lock forever. The test mounts an empty /run,
+# as at boot.
 test_nobody_else_can_open_the_lock()
 {
 	hold_busy
@@ -486,7 +488,7 @@ test_unknown_programs()
 	refuses 2 "tag 0123: no BPF program" tag 0123 a=b
 	refuses 2 "pinned $TMP/none: No such file or directory" pinned "$TMP/none" a=b
 	refuses 2 "/proc/4294967295: No such file or directory" pid 4294967295 a=b
-	# The low 32 bits are 1.
+	# The low 32 bits of this number are 1.
 	refuses 2 "id 4294967297: not a number" id 4294967297 a=b
 	refuses 2 "id 1x: not a number" id 1x a=b
 	refuses 2 "id +1: not a number" id +1 a=b
@@ -529,7 +531,8 @@ test_limits()
 	(($(grep -c "^${HELD_IDS[1]}"$'\t' "$TMP/block") == 200)) || fail "not 200 keys"
 }
 
-# root without the capability can run bpf-stamp from any directory.
+# Remove the capability from root, because another user may not be able to reach the directory of
+# bpf-stamp.
 test_without_privilege()
 {
 	local stamp=${PBM_BPF_STAMP:-}

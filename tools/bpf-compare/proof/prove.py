@@ -4,8 +4,9 @@
 Count how often "bpf-compare --fail-on 0%" reports a difference: prove.py [RECORDINGS] [SECONDS...]
 
 RECORDINGS (default: the file beside this one) is the output of record.sh. A trial compares the first
-SECONDS of two different recordings. Before is always version 1.0. After is 1.0 again, 1.1 (10 % more rounds),
-or 1.3 (30 % more). Trial k of 100 compares the recordings k and k + 1 + k // n, modulo their number n.
+SECONDS of two different recordings. Before is always version 1.0. After is version 1.0 again, 1.1 (10 %
+more rounds), or 1.3 (30 % more rounds). Trial k of 100 compares the recordings k and k + 1 + k // n, modulo
+their number n.
 """
 
 import collections

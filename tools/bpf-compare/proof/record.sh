@@ -3,10 +3,10 @@
 #
 # Make the recordings of prove.py, as root: record.sh idle|busy NUMBER >>recordings
 #
-# In each recording of one minute, three builds of one program run ten times a second: 1.0, 1.1
-# with 10 % more rounds, and 1.3 with 30 % more rounds. With "busy", two loops of compilers run on
-# the same CPUs. Per recording and build, a line is printed with the number of samples in each tenth
-# of a second: STATE RECORDING VERSION COUNT... These counts are all that prove.py needs.
+# In each recording of one minute, three builds of one program run ten times a second: 1.0, 1.1 with
+# 10 % more rounds, and 1.3 with 30 % more rounds. With "busy", two loops of compilers run on the
+# same CPUs. For each recording and build, the script prints a line with the number of samples in
+# each tenth of a second: STATE RECORDING VERSION COUNT... These counts are all that prove.py needs.
 #
 # Reads: PERF (default: perf), SECONDS_EACH (default: 60), FREQUENCY (default: 999)
 
@@ -22,7 +22,7 @@ load()
 	local version=$1 rounds=$2
 
 	clang -g -O2 --target=bpf -DVERSION="\"$version\"" -DROUNDS="$rounds" -c "$HERE/work.bpf.c" -o "$DIR/work.o"
-	# Names in this file system have no dots.
+	# Names in a BPF file system must not have dots.
 	bpftool prog load "$DIR/work.o" "$PINS/${version/./_}"
 }
 
