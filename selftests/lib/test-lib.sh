@@ -329,10 +329,20 @@ start_recording()
 	control ping
 }
 
+# --switch-output names files by the hundredth of a second. If perf switches twice in one
+# hundredth, it overwrites the first file.
+await_new_name()
+{
+	while compgen -G "$TMP/*.$(date +%Y%m%d%H%M%S%2N)" >/dev/null; do
+		:
+	done
+}
+
 stop_recording()
 {
 	local status=0
 
+	await_new_name
 	control stop
 	wait "$PERF_PID" || status=$?
 	PERF_PID=

@@ -17,6 +17,7 @@ switch_by_signal()
 {
 	kill -USR2 "$PERF_PID"
 	await "file $1" has_files "$1"
+	await_new_name
 	control ping
 }
 
@@ -218,7 +219,10 @@ test_programs_that_load_while_perf_switches()
 	churn=$!
 	while [[ -e /proc/$churn ]]; do
 		kill -USR2 "$PERF_PID"
+		# perf may answer once before it switches.
 		control ping
+		control ping
+		await_new_name
 	done
 	wait "$churn"
 	stop_recording

@@ -183,6 +183,8 @@ test_callers_of_a_function_outside_of_programs()
 # With -c the samples have no period. cpu-clock has its columns before those of task-clock.
 test_two_events()
 {
+	local FREQUENCY=()
+
 	hold busy_v1
 	spend 0 40000
 	record "$TMP/two" -e task-clock -c 500000
