@@ -27,6 +27,7 @@ FILE may have been written to a pipe. Only this machine's byte order is supporte
 
 Environment:
   PBM_TIMEOUT_SCALE   how many times slower than usual this machine is (1)
+  PBM_TIME_LIMIT      seconds that perf may take, times PBM_TIMEOUT_SCALE (60)
   PBM_SANITIZED       1: perf has sanitizers, and their reports are findings
 """
 import collections
@@ -42,7 +43,7 @@ import sys
 import perfdata
 
 SANITIZED = os.environ.get("PBM_SANITIZED") == "1"
-TIME_LIMIT = 60 * int(os.environ.get("PBM_TIMEOUT_SCALE", "1"))
+TIME_LIMIT = int(os.environ.get("PBM_TIME_LIMIT", "60")) * int(os.environ.get("PBM_TIMEOUT_SCALE", "1"))
 MEMORY_LIMIT = 4 << 30
 OUTPUT_LIMIT = 64 << 20
 KEPT_OUTPUT = 1 << 20

@@ -76,7 +76,7 @@ test_what_is_wrong_is_found()
 	# shellcheck disable=SC2016 # for the pretended perf
 	must_find 'kill -SEGV $$' "dies from signal 11"
 	must_find 'exec head -c 100M /dev/zero' "writes more than 64 MiB"
-	must_find 'exec sleep 1000' "takes more than"
+	PBM_TIME_LIMIT=2 must_find 'exec sleep 1000' "takes more than"
 	must_find "printf '\\033[1m'" "prints a control character"
 	must_find "printf '\\302\\233'" "prints a control character"
 	must_find "printf 'a\\233'" "prints a control character"
