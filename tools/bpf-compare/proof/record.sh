@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make the recordings of prove.py, as root: record.sh idle|busy NUMBER >>recordings
+# Make the recordings of prove.py, as root: record.sh idle|busy SECONDS NUMBER >>recordings
 #
-# In each recording of one minute, three builds of one program run ten times a second: 1.0, 1.1 with
-# 10 % more rounds, and 1.3 with 30 % more rounds. With "busy", two loops of compilers run on the
-# same CPUs. For each recording and build, the script prints a line with the number of samples in
-# each tenth of a second: STATE RECORDING VERSION COUNT... These counts are all that prove.py needs.
+# In each recording, three builds of one program run ten times a second: 1.0, 1.1 with 10 % more
+# rounds, and 1.3 with 30 % more rounds. They are loaded anew for each recording. With "busy", two
+# loops of compilers run on the same CPUs. For each recording and build, print a line with the
+# number of samples in each half second: STATE SECONDS RECORDING VERSION COUNT... prove.py needs
+# only these numbers.
 #
-# Reads: PERF (default: perf), SECONDS_EACH (default: 60), FREQUENCY (default: 999)
+# Reads: PERF (default: perf)
 
 set -euo pipefail
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -17,13 +18,19 @@ DIR=$(mktemp -d)
 PINS=/sys/fs/bpf/bpf-compare-$$
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$DIR" "$PINS"' EXIT
 
-load()
+compile()
 {
-	local version=$1 rounds=$2
+	clang -g -O2 --target=bpf -DVERSION="\"$1\"" -DROUNDS="$2" -c "$HERE/work.bpf.c" -o "$DIR/$1.o"
+}
 
-	clang -g -O2 --target=bpf -DVERSION="\"$version\"" -DROUNDS="$rounds" -c "$HERE/work.bpf.c" -o "$DIR/work.o"
-	# Names in a BPF file system must not have dots.
-	bpftool prog load "$DIR/work.o" "$PINS/${version/./_}"
+load_all()
+{
+	local version
+
+	for version in 1.0 1.1 1.3; do
+		# Names in this file system have no dots.
+		bpftool prog load "$DIR/$version.o" "$PINS/${version/./_}"
+	done
 }
 
 # The builds take turns in being the first. A round that begins late does not delay the next one.
@@ -56,34 +63,35 @@ print_counts()
 {
 	python3 - "$@" <<-'END'
 		import json, sys
-		path, state, number = sys.argv[1:]
+		path, *label, seconds, number = sys.argv[1:]
 		with open(path, encoding="utf-8") as file:
 		    recording = json.load(file)
-		times = [sample["timestamp"] for sample in recording["samples"]]
-		nr_slots = (max(times) - min(times)) // 100_000_000 + 1
-		versions = {item["id"]: item["metadata"].get("version") for item in recording["bpf-metadata"]
-		            if item["name"] == "work"}
-		counts = {version: [0] * nr_slots for version in sorted(versions.values())}
+		begin = min(sample["timestamp"] for sample in recording["samples"])
+		versions = {item["id"]: item["metadata"]["version"] for item in recording["bpf-metadata"] if item["name"] == "work"}
+		counts = {version: [0] * (2 * int(seconds)) for version in sorted(versions.values())}
 		for sample in recording["samples"]:
 		    version = versions.get(sample["callchain"][0].get("bpf-prog-id")) if sample["callchain"] else None
-		    if version:
-		        counts[version][(sample["timestamp"] - min(times)) // 100_000_000] += 1
+		    slot = (sample["timestamp"] - begin) // 500_000_000
+		    if version and slot < len(counts[version]):
+		        counts[version][slot] += 1
 		for version, slots in counts.items():
-		    print(state, number, version, *slots)
+		    print(*label, seconds, number, version, *slots)
 	END
 }
 
 mkdir "$PINS"
-load 1.0 1000
-load 1.1 1100
-load 1.3 1300
+compile 1.0 1000
+compile 1.1 1100
+compile 1.3 1300
 [[ $1 != busy ]] || { keep_busy a & keep_busy b & }
-for ((number = 0; number < $2; number++)); do
-	run_builds $((${SECONDS_EACH:-60} + 2)) &
+for ((number = 0; number < $3; number++)); do
+	load_all
+	run_builds "$(($2 + 1))" &
 	builds=$!
-	"$PERF" record -q -a -e cpu-clock -F "${FREQUENCY:-999}" -o "$DIR/perf.data" sleep "${SECONDS_EACH:-60}"
+	"$PERF" record -q -a -e cpu-clock -F 999 -o "$DIR/perf.data" sleep "$2.1"
 	wait "$builds"
+	rm "$PINS"/*
 	"$PERF" data convert --force --to-json "$DIR/perf.json" -i "$DIR/perf.data" 2>/dev/null
-	print_counts "$DIR/perf.json" "$1" "$number"
+	print_counts "$DIR/perf.json" "$1" "$2" "$number"
 	rm "$DIR/perf.json"
 done
