@@ -123,7 +123,7 @@ class Recording:
             objects, lines = json_objects(json_file, self.check_json), None
         else:
             json_perf, script_perf = (self.stack.enter_context(Perf(self.perf, *command, '-i', self.path)) for command in (
-                ['data', 'convert', '--force', '--to-json', '/dev/stdout'], ['script', '-G', '-F', 'period,event,bpf_prog,ip']))
+                ['data', 'convert', '--force', '--to-json', '/dev/stdout'], ['script', '-f', '-G', '-F', 'period,event,bpf_prog,ip']))
             objects, lines = json_objects(json_perf.stdout, json_perf.check), script_perf.script_samples()
         for array, item in objects:
             if array != 'samples':

@@ -56,7 +56,7 @@ samples()
 		    def array(name, objects):
 		        file.write(f'\t"{name}": [' + ",".join("\n\t\t{ " + json.dumps(item)[1:-1] + "\n\t\t}" for item in objects) + "\n\t]")
 		    file.write("{\n")
-		    array("samples", ({"timestamp": 5000 + when, "callchain": [{"ip": "0x10", **({"bpf-prog-id": program} if program else {})}]}
+		    array("samples", ({"timestamp": 10**14 + when, "callchain": [{"ip": "0x10", **({"bpf-prog-id": program} if program else {})}]}
 		                      for when, program in sorted(times, key=lambda pair: pair[0])))
 		    file.write(",\n")
 		    array("bpf-metadata", programs)
@@ -148,13 +148,22 @@ test_the_gate()
 	compares 0 --fail-on 150% "${ALL[@]}"
 	compares 0 --fail-on 0% --before "$TMP"/after[1-4] --after "$TMP"/before[1-4]
 	says "0 cost more, 1 cost less"
+	compares 1 --fail-on 10% --before "$TMP"/before[1-3] --after "$TMP"/after[1-2] --after "$TMP/after3"
+	compares 1 --fail-on 10% --json "${ALL[@]}"
+	value '"%+.1f%%  %+.1f..%+.1f%%" % (100 * r["change"], 100 * r["low"], 100 * r["high"])' >"$TMP/want"
+	compares 0 "${ALL[@]}"
+	says "$(<"$TMP/want")"
 	compares 0 --fail-on 0% --before "$TMP"/before[1-4] --after "$TMP"/before[1-4]
 	# Nothing that cannot be compared passes.
 	fails "1 before and 1 after are too few recordings" --fail-on 10% "$TMP/before1" "$TMP/after1"
 	compares 2 --fail-on 10% --program other "${ALL[@]}"
 	says "no row could be compared; record for a longer time"
+	compares 2 --fail-on 150% --program count --program other "${ALL[@]}"
+	says "other was not compared"
 	two_builds 0.2 100
 	compares 2 --fail-on 10% "${ALL[@]}"
+	says " samples, not 20"
+	compares 2 --fail-on 10% --before "$TMP"/after[1-4] --after "$TMP"/before[1-4]
 	says " samples, not 20"
 }
 
@@ -168,6 +177,8 @@ test_one_recording_of_each_side()
 	want 'out["slices"] == 20 and r["low"] > 0.5'
 	two_builds 50 50 9
 	fails "slices need at least 10 s" "$TMP/before1" "$TMP/after1"
+	samples "$TMP/long" 10 <<<'50 7 count {}'
+	fails "slices need at least 10 s" "$TMP/long" "$TMP/after1"
 	fails "at least 3 of each build, recorded by turns" --before "$TMP"/before[12] --after "$TMP"/after[1-4]
 }
 
@@ -195,7 +206,6 @@ test_rows()
 	says "new - -> (ambiguous)"
 	compares 0 --json --keys owner "$TMP/a" "$TMP/b"
 	want '[(r["keys"]["owner"], r["problem"]) for r in out["rows"] if r["program"] == "both"] == [("x", None), ("y", "new")]'
-	value 'r["high"] - r["low"]' >"$TMP/one"
 	samples "$TMP/a" 60 1 <<<"$(printf '50 1 both {"owner": "x"}\n40 2 more {}\n40 3 again {}')"
 	samples "$TMP/b" 60 2 <<<"$(printf '30 1 both {"owner": "x"}\n40 2 more {}\n40 3 again {}')"
 	compares 0 --json --program both "$TMP/a" "$TMP/b"
@@ -203,6 +213,77 @@ test_rows()
 	compares 0 --json "$TMP/a" "$TMP/b"
 	value 'next(r["high"] - r["low"] for r in out["rows"] if r["program"] == "both")' >"$TMP/three"
 	paste "$TMP/one" "$TMP/three" | awk '{ exit !($2 > 1.1 * $1) }' || fail "the intervals don't hold together"
+	# Rows without an interval don't widen the others.
+	samples "$TMP/a" 60 1 <<<"$(printf '50 1 both {"owner": "x"}\n40 2 old {}')"
+	samples "$TMP/b" 60 2 <<<"$(printf '30 4 both {"owner": "x"}\n40 6 new {}')"
+	compares 0 --json "$TMP/a" "$TMP/b"
+	value 'next(r["high"] - r["low"] for r in out["rows"] if r["program"] == "both")' >"$TMP/got"
+	same "interval beside rows without one" "$TMP/one" "$TMP/got"
+}
+
+# chain FILE FRAME: add a caller to the frames of programs
+chain()
+{
+	sed -i "s/\(\"bpf-prog-id\": [0-9]*}\)\]/\1, {$2}]/" "$1"
+}
+
+test_callers()
+{
+	samples "$TMP/a" 20 1 <<<'50 7 count {"version": "1.0"}'
+	cp "$TMP/a" "$TMP/b"
+	cp "$TMP/a" "$TMP/c"
+	# Only one side has call graphs.
+	chain "$TMP/a" '"ip": "0x20", "bpf-prog-id": 7'
+	compares 0 --json "$TMP/a" "$TMP/b"
+	want '[r["with_calls"] for r in out["rows"]] == [False]'
+	# A program that calls itself counts once.
+	compares 0 --json "$TMP/a" "$TMP/a"
+	want '[r["with_calls"] for r in out["rows"]] == [False, True] and len({r["before_samples"] for r in out["rows"]}) == 1'
+	# A caller has no samples of its own. Its row has its name.
+	chain "$TMP/b" '"ip": "0x20", "bpf-prog-id": 9, "symbol": "caller"'
+	compares 0 --json "$TMP/b" "$TMP/b"
+	want 'sorted((r["program"], r["with_calls"]) for r in out["rows"]) == [("caller", True), ("count", False), ("count", True)]'
+	compares 0 "$TMP/b" "$TMP/b"
+	grep -A 1 '^caller (unknown)$' "$TMP/out" | grep -q '^  with the functions' || fail "no name above the row of the caller"
+	# A file in user space has the name of a program.
+	chain "$TMP/c" '"ip": "0x20", "symbol": "main", "dso": "bpf_prog_0011223344556677_x"'
+	compares 0 --json "$TMP/c" "$TMP/c"
+	want '{r["program"] for r in out["rows"]} == {"count"}'
+}
+
+# 100 samples of 3 ms, 0.1 s apart
+test_periods()
+{
+	made_up <<-'END'
+		sample = file.sample
+		def slow(ip):
+		    file.time += 10 ** 8 - 1
+		    return sample(ip)[:-8] + file.u64(3000000)
+		file.sample, file.nr_samples = slow, 100
+	END
+	compares 0 --json "$TMP/made-up" "$TMP/made-up"
+	want 'abs(r["before"] - 300 / 19.9) < 1e-6 and out["unit"] == "ms of CPU time per second of recording"'
+	compares 0 "$TMP/made-up" "$TMP/made-up"
+	says "alpha 1.2.3                            15.08"
+	sed -i 's/3000000/0/' "$TMP/made-up.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+	compares 2 "$TMP/made-up" "$TMP/made-up"
+	says "periods of 0"
+}
+
+test_options_of_rows()
+{
+	samples "$TMP/a" 20 <<<"$(printf '50 1 count {"owner": ["a",true]}\n50 2 cou {}\n50 3 more {}')"
+	compares 0 --json --program count "$TMP/a" "$TMP/a"
+	want '[r["program"] for r in out["rows"]] == ["count"]'
+	compares 0 --json --program count --program more "$TMP/a" "$TMP/a"
+	want 'sorted(r["program"] for r in out["rows"]) == ["count", "more"]'
+	compares 0 --json --program count --version owner --keys owner,owner "$TMP/a" "$TMP/a"
+	want 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]'
+	# A program of which nothing is known
+	sed -i 's/"bpf-prog-id": 1}/"bpf-prog-id": 8, "symbol": "lost"}/' "$TMP/a"
+	compares 0 --json --program lost "$TMP/a" "$TMP/a"
+	want 'r["before_versions"] == ["(unknown)"]'
 }
 
 # The variance is between the recordings: one recording that differs makes the interval wide.
@@ -244,6 +325,32 @@ test_runs()
 		fails "bpftool -j prog show" --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
 	done
 	fails "a file of runs for each recording" --runs-before "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	echo '[{"id": 8, "run_cnt": 2500}][{"id": 8, "run_cnt": 500}]' >"$TMP/runs-before"
+	fails "put the output from before the recording first" --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" \
+		"$TMP/before" "$TMP/after"
+	# One of two programs was unloaded before bpftool ran.
+	samples "$TMP/before" 60 1 <<<"$(printf '50 7 count {}\n50 9 count {}')"
+	echo '[{"id": 7, "run_cnt": 1000}]' >"$TMP/runs-before"
+	compares 2 --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	says "no runs counted"
+}
+
+test_runs_belong_to_recordings()
+{
+	local i runs=()
+
+	for i in 1 2 3 4; do
+		samples "$TMP/before$i" 20 "$i" <<<"$((50 * i)) 7 count {}"
+		samples "$TMP/after$i" 20 "x$i" <<<"$((100 * i)) 7 count {}"
+		echo "[{\"id\": 7, \"run_cnt\": $((1000 * i))}]" >"$TMP/runs$i"
+		runs+=(--runs-before "$TMP/runs$i" --runs-after "$TMP/runs$i")
+	done
+	ALL=(--before "$TMP"/before[1-4] --after "$TMP"/after[1-4])
+	compares 1 --json --fail-on 50% "${runs[@]}" "${ALL[@]}"
+	want 'abs(r["before"] - 1) < 0.1 and abs(r["after"] - 2) < 0.1'
+	echo '[{"id": 1, "run_cnt": 5}]' >"$TMP/runs1"
+	compares 2 "${runs[@]}" "${ALL[@]}"
+	says "no runs counted"
 }
 
 test_the_table_fits_a_terminal()
@@ -273,6 +380,22 @@ test_errors_name_the_next_step()
 	fails "from 50% to below 100%" --level 100% "$TMP/before" "$TMP/after"
 	head -c 3000 "$TMP/before" >"$TMP/cut"
 	fails "its JSON is cut off; convert the recording again" "$TMP/cut" "$TMP/after"
+	gzip -c "$TMP/before" | head -c 2000 >"$TMP/cut.gz"
+	fails "cannot be compared (EOFError" "$TMP/cut.gz" "$TMP/after"
+	sed 's/"timestamp"/"time"/' "$TMP/before" >"$TMP/no-times"
+	fails "cannot be compared (KeyError" "$TMP/no-times" "$TMP/after"
+	if "$COMPARE" "$TMP/before" "$TMP/after" >/dev/full 2>"$TMP/messages"; then
+		fail "a full disk"
+	fi
+	grep -q -x 'bpf-compare: .*No space left on device; .*' "$TMP/messages" || fail "$(cat "$TMP/messages")"
+	(($(wc -l <"$TMP/messages") == 1)) || fail "$(cat "$TMP/messages")"
+	made_up </dev/null
+	# shellcheck disable=SC2016 # for the inner shell
+	printf '#!/bin/sh\n"%s" "$@"\n[ $1 != %s ] || exit 3\n' "$PBM_PERF" data >"$TMP/fails"
+	chmod +x "$TMP/fails"
+	fails "fails data: status 3" --perf "$TMP/fails" "$TMP/made-up" "$TMP/made-up"
+	sed -i 's/!= data/!= script/' "$TMP/fails"
+	fails "fails script: status 3" --perf "$TMP/fails" "$TMP/made-up" "$TMP/made-up"
 	"$PBM_PERF" record -q -e cpu-clock,task-clock -o "$TMP/two" true
 	fails "no samples of cycles" --event cycles "$TMP/two" "$TMP/two"
 	fails "several events; name one with --event: cpu-clock" "$TMP/two" "$TMP/two"

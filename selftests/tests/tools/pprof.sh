@@ -271,6 +271,9 @@ test_recordings_without_metadata()
 	printf '(unknown)\t4\n' >"$TMP/want"
 	sums_by bpf_prog_id >"$TMP/got"
 	same "unknown programs" "$TMP/want" "$TMP/got"
+	printf 'alpha\t2\nbeta\t2\n' >"$TMP/want"
+	sums_by bpf_prog >"$TMP/got"
+	same "names of unknown programs" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/plain" "${WORKLOAD[@]}"
 	to_profile --callers "$TMP/plain"
 	if grep 'no metadata' "$TMP/messages"; then
