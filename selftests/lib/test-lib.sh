@@ -338,6 +338,12 @@ await_new_name()
 	done
 }
 
+# perf report -D prints the name of a temporary copy of the vdso.
+without_vdso_names()
+{
+	sed 's/perf-vdso\.so-[A-Za-z0-9]*/perf-vdso.so/'
+}
+
 stop_recording()
 {
 	local status=0

@@ -126,9 +126,11 @@ test_other_events_stay()
 {
 	record_once
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
-	"$PBM_PERF" script -D -i "$TMP/header" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' >"$TMP/want"
+	"$PBM_PERF" script -D -i "$TMP/header" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
+		without_vdso_names >"$TMP/want"
 	add "$TMP/json" -i "$TMP/both" -o "$TMP/out"
-	"$PBM_PERF" script -D -i "$TMP/out" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' >"$TMP/got"
+	"$PBM_PERF" script -D -i "$TMP/out" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
+		without_vdso_names >"$TMP/got"
 	same "events" "$TMP/want" "$TMP/got"
 }
 
