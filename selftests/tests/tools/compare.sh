@@ -279,7 +279,7 @@ test_options_of_rows()
 	want '[r["program"] for r in out["rows"]] == ["count"]'
 	compares 0 --json --program count --program more "$TMP/a" "$TMP/a"
 	want 'sorted(r["program"] for r in out["rows"]) == ["count", "more"]'
-	compares 0 --json --program count --version owner --keys owner,owner "$TMP/a" "$TMP/a"
+	compares 0 --json --program count --version-key owner --keys owner,owner "$TMP/a" "$TMP/a"
 	want 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]'
 	# A program of which nothing is known
 	sed -i 's/"bpf-prog-id": 1}/"bpf-prog-id": 8, "symbol": "lost"}/' "$TMP/a"
@@ -401,7 +401,8 @@ test_errors_name_the_next_step()
 	fails "no samples of cycles" --event cycles "$TMP/two" "$TMP/two"
 	fails "several events; name one with --event: cpu-clock" "$TMP/two" "$TMP/two"
 	"$PBM_PERF" record -q -e task-clock -o "$TMP/one" seq 100000 >/dev/null
-	fails "different events" --event task-clock "$TMP/one" "$TMP/before"
+	fails "different events" "$TMP/one" "$TMP/before"
+	fails "JSON does not name events; leave out --event" --event task-clock "$TMP/one" "$TMP/before"
 	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
 		fails "name a perf with the patches" --perf "$PBM_UNPATCHED_PERF" "$TMP/one" "$TMP/one"
 }
