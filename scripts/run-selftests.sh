@@ -3,8 +3,8 @@
 #
 # Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest. If
 # scripts/apply-and-build.sh has not built perf yet, this script calls it. For tests on this
-# machine, it also builds the unpatched perf with which tests compare. Run it from anywhere, as
-# root:
+# machine, it also builds the unpatched perf, because some tests compare the two. Run it from
+# anywhere, as root:
 #
 #	scripts/run-selftests.sh v6.16
 #	scripts/run-selftests.sh --all v6.16
@@ -102,7 +102,7 @@ In guests:
                     guest boots with it, else TCG)
 
 Build and output:
-  --out DIR         directory in which perf is built, and the tests in selftests/
+  --out DIR         build perf in DIR, and the tests in DIR/selftests
                     (default: out/TAG, or out/TAG-ARCH for another architecture)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the build (default: number of CPUs); with 1, no
@@ -113,7 +113,8 @@ Build and output:
   --expected-skips FILE
                     a skipped test fails unless FILE lists it. A line of FILE has two
                     extended regular expressions, separated by a tab, that match the
-                    whole name and the whole reason. A line with '#' is a comment
+                    whole name and the whole reason. A line that begins with '#' is a
+                    comment
   -h, --help        this text
 
 Environment (selftests/README and Documentation/testing.rst say more):
@@ -271,7 +272,7 @@ check_selection()
 	done
 	[[ -n $OPT_FILTER ]] || while IFS=$'\t' read -r test _; do
 		grep -q -x -E -e "$test" <<<"$SELECTED" ||
-			die "$LACKS_FILE: '$test' for $TAG, but no test matches" "see --list for the names"
+			die "$LACKS_FILE lists '$test' for $TAG, but no test has this name" "see --list for the names"
 	done < <(pin__print_lacks "$TAG")
 	[[ -n $SELECTED ]] || die "--filter $OPT_FILTER: no test matches" "see --list for the names"
 	[[ $OPT_LIST = no ]] || { printf '%s\n' "$SELECTED"; exit 0; }
@@ -347,7 +348,7 @@ prepare_sanitized_perf()
 	SCALE=$((SCALE * 4))
 }
 
-# Wait for the lock: children may still run after their signal, and they hold it.
+# Children that got a signal may still run, and they hold the lock. So wait for the lock.
 remove_run_dir()
 {
 	exec {MACHINE_FD}<&-
@@ -471,9 +472,9 @@ run_program()
 	report_program "$log"
 }
 
-# Always use -v, with which perf test prints the reasons of skips and failures: a failure might not
-# happen again. perf finds its shell tests only if it runs in its source directory. The tests need a
-# program named perf in the directory of the perf that was called.
+# Always use -vv, with which perf test prints the reasons for skips and failures: a failure might
+# not happen again. perf finds its shell tests only if it runs in its source directory. The tests
+# need a program named perf in the directory of the perf that was called.
 run_perf_test()
 {
 	local log=$LOGS_DIR/perf-test.log status=0 start=${EPOCHREALTIME/./}
@@ -601,7 +602,7 @@ prepare()
 	prepare_unpatched_perfs
 	prepare_sanitized_perf
 	if arch__is_foreign; then
-		# perf of this host also reads a recording of a guest of another architecture.
+		# The perf of this host also reads a recording from such a guest.
 		apply_and_build "$TAG"
 		HOST_PERF=$REPO_DIR/out/$TAG/perf
 	else

@@ -50,7 +50,7 @@ test_tests_that_a_tag_lacks()
 {
 	list 0 $'v7.3.4,v6.16\tharness: literals and bpftool agree\tit is so'
 	list 2 $'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so'
-	printed "'harness: literals or bpftool agree' for v6.16, but no test matches"
+	printed "lists 'harness: literals or bpftool agree' for v6.16, but no test has this name"
 	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
 	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
 	list 2 '# none' --lacking --filter=x

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Give metadata to BPF programs that are loaded: make a map as libbpf does for variables
- * bpf_metadata_KEY in .rodata, and bind it to each program. bpf-stamp.8 explains it.
+ * bpf_metadata_KEY in .rodata, and bind it to each program. See bpf-stamp.8.
  *
- * The BTF of the map is a copy of the program's, with the section added. perf without the series
- * looks up the type ids of the program's functions in the BTF of the map. In a copy, the ids are
- * the same, so its records have the right names.
+ * The BTF of the map is a copy of the program's, with the section added. perf without the patches
+ * of this repository looks up the type ids of the program's functions in the BTF of the map. A
+ * copy has the same ids, so the records that perf writes have the right names.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -26,13 +26,13 @@
 
 #define PREFIX		"bpf_metadata_"
 #define PREFIX_LEN	(sizeof(PREFIX) - 1)
-#define MAX_KEY_LEN	63	/* as in a record of perf.data, */
-#define MAX_PAIRS	200	/* which has room for 202 */
-#define MAX_VALUES	8192	/* perf takes 64 KiB, with escapes of 6 characters each */
-#define MAX_MAPS	1024	/* of a program; the verifier takes 64 */
+#define MAX_KEY_LEN	63	/* A metadata record in perf.data truncates longer keys. */
+#define MAX_PAIRS	200	/* A metadata record has room for 202. */
+#define MAX_VALUES	8192	/* With 6 characters for each byte, perf accepts them (64 KiB). */
+#define MAX_MAPS	1024	/* of a program; the verifier accepts 64, and more can be bound */
 /* How the kernel names files of programs and links */
 #define BPF_FILE	"anon_inode:bpf"
-/* Only root can open this file, because whoever can open a file can keep it locked. */
+/* Only root can open this file. Anybody who could open it could keep it locked. */
 #define LOCK_FILE	"/run/bpf-stamp.lock"
 
 enum { DONE, NOT_STAMPED, COULD_NOT_RUN };
@@ -132,7 +132,7 @@ out:
 	return err ?: fd;
 }
 
-/* Like create_map(), but programs with the same BTF share a map, which lives as long as they. */
+/* Like create_map(), but programs with the same BTF share one map, as long as one is loaded. */
 static int get_map(__u32 btf_id)
 {
 	struct bpf_map_info info = {};
@@ -270,16 +270,16 @@ static bool program__stamp(const struct program *prog)
 	}
 	if (found == METADATA) {
 		error(0, 0,
-		      "%s is not stamped: it has metadata\n  next: bpftool prog show id %u shows it",
+		      "%s is not stamped: it has metadata\n  next: to see the metadata, run bpftool prog show id %u",
 		      prog->label, prog->info.id);
 		return false;
 	}
 	/* perf takes it for granted that each function of a program has func_info. */
 	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
 		error(0, 0,
-		      "%s is not stamped: %s, and unpatched perf 6.18 can die from SIGSEGV in 'perf record -a'\n"
+		      "%s is not stamped: %s, and unpatched perf 6.18 can crash in 'perf record -a'\n"
 		      "  next: bpf-owners --json >FILE, and perf inject --bpf-metadata-add FILE; or --even-without-btf",
-		      prog->label, prog->info.btf_id ? "its BTF lacks its functions" :
+		      prog->label, prog->info.btf_id ? "its BTF lacks functions" :
 						       "it has no BTF");
 		return false;
 	}
@@ -299,7 +299,7 @@ static bool program__stamp(const struct program *prog)
 	printf("%u %s\n", prog->info.id, name);
 	if (found == RODATA)
 		error(0, 0,
-		      "%s is stamped, but bpftool won't show it: it shows the first .rodata map only",
+		      "%s is stamped, but bpftool won't show the stamp: it shows the first .rodata map only",
 		      prog->label);
 	return true;
 }
@@ -404,7 +404,7 @@ static void parse_pair(const char *arg)
 
 	while (isalnum((unsigned char)arg[len]) || arg[len] == '_')
 		len++;
-	/* The '=' and the NUL at the end take the same room. */
+	/* This counts the '=' in place of the NUL at the end. */
 	size = strlen(arg + len);
 	if (!len || arg[len] != '=')
 		error(COULD_NOT_RUN, 0,
@@ -419,7 +419,7 @@ static void parse_pair(const char *arg)
 	snprintf(pairs[nr_pairs].name, sizeof(pairs->name), PREFIX "%.*s", (int)len, arg);
 	for (int i = 0; i < nr_pairs; i++) {
 		if (!strcmp(pairs[i].name, pairs[nr_pairs].name))
-			error(COULD_NOT_RUN, 0, "key %.*s is there twice", (int)len, arg);
+			error(COULD_NOT_RUN, 0, "key %.*s is given twice", (int)len, arg);
 	}
 	pairs[nr_pairs].offset = values_size;
 	pairs[nr_pairs++].size = size;
@@ -466,7 +466,7 @@ static int stamp(const char *kind, const char *text)
 	}
 	if (!found)
 		error(COULD_NOT_RUN, 0,
-		      "%s %s: no BPF program\n  next: bpftool prog show lists all", kind, text);
+		      "%s %s: no BPF program\n  next: to list all programs, run bpftool prog show", kind, text);
 	return failed ? NOT_STAMPED : DONE;
 }
 

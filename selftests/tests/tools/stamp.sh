@@ -264,7 +264,7 @@ test_program_with_other_constants()
 	hold -o none
 	HELD_NAMES=("$(own none)")
 	bpf_stamp id "${HELD_IDS[0]}" "${STAMP[@]}" 2>"$TMP/err"
-	grep -q -F "program ${HELD_IDS[0]} (${HELD_NAMES[0]}) is stamped, but bpftool won't show it" "$TMP/err" ||
+	grep -q -F "program ${HELD_IDS[0]} (${HELD_NAMES[0]}) is stamped, but bpftool won't show the stamp" "$TMP/err" ||
 		fail "it says: $(cat "$TMP/err")"
 	bpftool_shows 0
 	record "$TMP/data"
@@ -322,7 +322,7 @@ test_program_whose_btf_lacks_its_functions_is_refused()
 	hold_handmade plain
 	# The kernel keeps only 15 characters of a name.
 	HELD_NAMES[2]=${HELD_NAMES[2]:0:15}
-	refuses 1 "program ${HELD_IDS[2]} (${HELD_NAMES[2]}) is not stamped: its BTF lacks its functions" id "${HELD_IDS[2]}" "${STAMP[@]}"
+	refuses 1 "program ${HELD_IDS[2]} (${HELD_NAMES[2]}) is not stamped: its BTF lacks functions" id "${HELD_IDS[2]}" "${STAMP[@]}"
 	stamps 2 --even-without-btf id "${HELD_IDS[2]}" "${STAMP[@]}"
 	bpftool_shows_stamp 2
 }
@@ -503,7 +503,7 @@ test_bad_keys()
 	for arg in a 'a b=c' a.b=c =c 'ä=c' 'a-b=c' a$'\n'=c; do
 		refuses 2 "'$arg' is not KEY=VALUE" id "${HELD_IDS[0]}" "$arg"
 	done
-	refuses 2 "key a is there twice" id "${HELD_IDS[0]}" a=1 b=2 a=1
+	refuses 2 "key a is given twice" id "${HELD_IDS[0]}" a=1 b=2 a=1
 	key=$(printf 'k%.0s' {1..64})
 	refuses 2 "key $key is longer than 63 characters" id "${HELD_IDS[0]}" "$key=1"
 	refuses 2 "the values are longer than 8192 bytes" id "${HELD_IDS[0]}" a= "b=$(head -c 8191 /dev/zero | tr '\0' x)"
