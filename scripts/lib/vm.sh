@@ -29,10 +29,10 @@
 #	VM_STATUS	the highest exit status of the command in a guest
 #
 # How it works. The kernel gets a small initramfs (guest-initramfs.sh). This mounts the root of this
-# machine, or the unpacked userland of another architecture, by 9p below an overlay in memory, and
-# then the shared directories. Then it starts guest-init.sh, which runs the command. Status and
-# results come back in VM_DIR, never from the console. A guest without a status is a failure. There
-# are two guests, because two guests with one CPU do more work than one guest with two CPUs.
+# machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay
+# in memory on top. Then it mounts the shared directories, and starts guest-init.sh, which runs the
+# command. Status and results come back in VM_DIR, never from the console. A guest without a status
+# is a failure. Two guests with one CPU finish the tests sooner than one guest with two CPUs.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 
@@ -92,8 +92,8 @@ vm__load_arguments()
 		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci
 		-device virtio-serial-pci -device "virtserialport,chardev=report,name=report"
 		-virtfs "local,path=${VM_ROOT//,/,,},mount_tag=root,security_model=none,readonly=on,multidevs=remap")
-	# norandmaps: under TCG, randomized addresses double the time of the tests. 200 runs of
-	# /bin/true took 5.9 s of user time with them, and 0.4 s without them.
+	# norandmaps: under TCG, randomized addresses double the time of the tests, because programs
+	# start slowly: 200 runs of /bin/true took 5.9 s of user time with them, 0.4 s without them.
 	VM_APPEND="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	for i in "${!VM_SHARES[@]}"; do
 		path=${VM_SHARES[i]#* } mode=on
@@ -113,8 +113,8 @@ vm__accel_arguments()
 	VM_ACCEL_ARGS+=(-append "$VM_APPEND rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated")
 }
 
-# QEMU ends with this script, even if the script is killed. The job is disowned, so that bash does
-# not report its end. The functions below do that.
+# QEMU ends when this script ends, even if the script is killed. The job is disowned, so that bash
+# does not report its end. The functions below report it instead.
 vm__start()
 {
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
@@ -173,8 +173,8 @@ vm__boot()
 	done
 }
 
-# vm__die GUEST TEXT NEXT...: print the first complaint of the guest's kernel, which is the
-# cause, and the end of the console. Then die.
+# vm__die GUEST TEXT NEXT...: print the first complaints of the guest's kernel, because the first
+# is often the cause, and the end of the console. Then die.
 vm__die()
 {
 	local dir=$VM_DIR/$1

@@ -3,16 +3,16 @@
  * Load and unload BPF programs. The metadata of each program has its number.
  *
  * Program number N is the function churn_N. Every third program has a second function,
- * churn_N_sub. The map .rodata has number = N and name = "churn_N". It is bound after the load
- * call has returned, as libbpf does. All programs have the same instructions; only their names
- * differ.
+ * churn_N_sub. The map .rodata has number = N and name = "churn_N". Like libbpf, churn binds it
+ * after the load call has returned (but see -b load). Programs with the same number of functions
+ * have the same instructions, except for what -b load inserts.
  *
- * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE". BOUND is the time when its map
- * was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program lived
- * from then on, or "stays". "late AT LATE" means that an action was due at AT and came LATE
+ * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE". BOUND is the time when its
+ * last map was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program
+ * lived from then on, or "stays". "late AT LATE" means that an action was due at AT and came LATE
  * microseconds later (-d). churn prints "waiting" before it waits for a line of standard input (-w,
- * -b, -m), and "ready" after the last program has ended. Programs that stay end with standard
- * input.
+ * -b, -m). It prints "ready" when all programs are loaded, and all except those that stay have
+ * ended. Programs that stay end when standard input is closed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -139,8 +139,8 @@ static int create_more(const struct prog *prog)
 }
 
 /*
- * Make one BTF for map and program, as in an object file. It has "int NAME(void *)" and maybe
- * "static int NAME_sub(void *)". Sets the type ids of the functions.
+ * Make one BTF for map and program, as in an object file. It has "int NAME(void *)" and "static
+ * int NAME_sub(void *)", which not all programs use. Sets the type ids of the functions.
  */
 static void create_rodata(struct prog *prog, struct section *sec, struct bpf_func_info *funcs)
 {
@@ -291,7 +291,7 @@ static void plan(struct prog *prog, int i, uint64_t start)
 	then(prog, load, start + opt.spread * MS * i / nr);
 }
 
-/* Programs are in the order of their loads: after the first one that is not loaded, none is. */
+/* Programs are in the order in which they load. */
 static struct prog *next_of(struct prog *progs, int *first, int nr)
 {
 	struct prog *next = NULL;
