@@ -61,7 +61,8 @@ test_samples_tell_the_callee_where_bpf_stats_tell_the_first_caller()
 	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "not leaf, middle, entry"
 }
 
-# A tail call reuses the caller's frame, so stacks of the callee do not have the caller.
+# A tail call reuses the caller's frame, so stacks of the callee do not have the caller. Before its
+# last instruction, the callee has left its frame, so the stack then lacks the test run.
 test_the_caller_does_not_have_the_cost_of_the_callee()
 {
 	record_once
@@ -70,7 +71,7 @@ test_the_caller_does_not_have_the_cost_of_the_callee()
 			/_leaf\n/ { n++; whole += /bpf_test_run\n/; both += /_(middle|entry)\n/ }
 			END { print n + 0, n - whole, both + 0 }' >"$TMP/stacks"
 	cat "$TMP/stacks"
-	grep -q '^[1-9][0-9]* 0 0$' "$TMP/stacks" ||
+	awk '{ exit !($1 && 100 * $2 <= $1 && !$3) }' "$TMP/stacks" ||
 		fail "stacks of leaf, those without the test run, those with another program: $(cat "$TMP/stacks")"
 }
 
