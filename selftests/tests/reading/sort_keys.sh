@@ -120,7 +120,7 @@ test_keys_count_once_and_without_blanks()
 		if report -s bpf_metadata --bpf-metadata-keys "$keys" -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
 			fail "'$keys' is accepted: $(head -n 20 "$TMP/out")"
 		fi
-		grep -F -x -e "No key of BPF metadata in '$keys'" -e "Not keys of BPF metadata: '$keys'" "$TMP/error" ||
+		grep -F -x "Bad BPF metadata keys: '$keys'" "$TMP/error" ||
 			fail "$(cat "$TMP/error")"
 	done
 }
