@@ -5,16 +5,18 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The default output of commands that other tools parse
+# The default output of commands that other tools parse. A perf with sanitizers is not built to
+# demangle C++, and a sample can be in a C++ function of a sanitizer.
 default_output()
 {
-	local perf=$1 file=$2
+	local perf=$1 file=$2 options=()
 
+	[[ -z ${PBM_SANITIZED:-} ]] || options=(--no-demangle)
 	{
-		echo "== report" && "$perf" report --stdio -i "$file"
-		echo "== report --sort" && "$perf" report --stdio -s comm,dso,sym -i "$file"
-		echo "== script" && "$perf" script -i "$file"
-		echo "== script -F" && "$perf" script -F comm,ip,sym -i "$file"
+		echo "== report" && "$perf" report "${options[@]}" --stdio -i "$file"
+		echo "== report --sort" && "$perf" report "${options[@]}" --stdio -s comm,dso,sym -i "$file"
+		echo "== script" && "$perf" script "${options[@]}" -i "$file"
+		echo "== script -F" && "$perf" script "${options[@]}" -F comm,ip,sym -i "$file"
 		echo "== evlist" && "$perf" evlist -v -i "$file"
 	} >"$TMP/output" 2>&1
 	drop_tips "$TMP/output"
