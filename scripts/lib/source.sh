@@ -24,8 +24,8 @@
 #			PIN_VERSION, the source is a substitute
 #	SOURCE_FROM	the origin of the source, for messages
 #
-# The sha256 of a file is compared with the pin right before the file is unpacked. If the user names
-# a source, its commit (--git) or the version in its top Makefile (--source) is compared instead.
+# The sha256 of a file is compared with the pin right before the file is unpacked. If the user names a
+# source without a pinned sha256, the version in its top Makefile is compared; with --git, the commit.
 
 # Neither perf nor its tests need these paths, which are nine tenths of the tree.
 SOURCE_EXCLUDES=(

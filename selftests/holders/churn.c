@@ -11,7 +11,7 @@
  * last map was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program
  * lived from then on, or "stays". "late AT LATE" means that an action was due at AT and came LATE
  * microseconds later (-d). churn prints "waiting" before it waits for a line of standard input (-w,
- * -b, -m). It prints "ready" when all programs are loaded, and all except those that stay have
+ * -b wait, -m wait). It prints "ready" when all programs are loaded, and all except those that stay have
  * ended. Programs that stay end when standard input is closed.
  */
 #include <errno.h>
@@ -65,9 +65,9 @@ static struct {
 	int bind_delay;
 	int more_delay;		/* of the second map; -1: none */
 	bool more_waits;
-	int late;		/* delay to print; 0: none */
+	int late;		/* print longer delays; 0: none */
 	bool wait;
-	int scale;		/* of the lives */
+	int scale;		/* factor for the lives and for -d */
 } opt = { .first = 1, .nr_procs = 1, .lives = { 100 }, .nr_lives = 1, .more_delay = -1 };
 
 struct prog {
@@ -140,7 +140,7 @@ static int create_more(const struct prog *prog)
 
 /*
  * Make one BTF for map and program, as in an object file. It has "int NAME(void *)" and "static
- * int NAME_sub(void *)", which not all programs use. Sets the type ids of the functions.
+ * int NAME_sub(void *)", which not all programs use. Set the type ids in @funcs.
  */
 static void create_rodata(struct prog *prog, struct section *sec, struct bpf_func_info *funcs)
 {
@@ -291,7 +291,7 @@ static void plan(struct prog *prog, int i, uint64_t start)
 	then(prog, load, start + opt.spread * MS * i / nr);
 }
 
-/* Programs are in the order in which they load. */
+/* Return the program with the next action. Programs are in the order in which they load. */
 static struct prog *next_of(struct prog *progs, int *first, int nr)
 {
 	struct prog *next = NULL;
