@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Use mmdebstrap in two ways: unpack packages of any architecture below the cache, for guests,
-# and make clean Debian systems, in which CI and the tests of install.sh run commands.
+# Use mmdebstrap in two ways: unpack packages of any architecture in the cache, for guests and
+# cross builds, and make clean Debian systems, in which CI and the tests of install.sh run commands.
 #
-# Usage for packages (after lib/common.sh, lib/arch.sh, arch__load, log_to):
+# Usage for packages (after lib/{common,packages,arch}.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
 #					and set DEBIAN_DIR. This is done only once. To get
 #					newer packages, remove the directory
@@ -14,8 +14,8 @@
 #	debian__make_root DIR RELEASE VARIANT PACKAGES	make a system in DIR, complete or not at
 #					all. RELEASE is a code name, or empty for the release
 #					of this system. VARIANT is a variant of mmdebstrap
-#	debian__run DIR COMMAND [BIND...]	run a shell command in this system, where the
-#					directories BIND have the same path as here
+#	debian__run DIR COMMAND [BIND...]	run a shell command in the system in DIR. The
+#					directories BIND have the same path in both
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
@@ -24,8 +24,8 @@
 #
 # Packages come from the archive that apt uses on this machine, with its signatures.
 
-# First the programs that selftests/ and kselftest's runner call (with perl, the runner prints
-# results at once), then the libraries with which perf and the tests are linked
+# The programs that selftests/ and kselftest's runner call (perl-base: the runner prints results at
+# once with it), and the libraries with which perf and the tests are linked
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
@@ -55,7 +55,7 @@ debian__relative_links()
 		done
 }
 
-# Make the files that the scripts of base-passwd and mawk, which do not run, would have made.
+# The scripts of base-passwd and mawk do not run here. Make the files that they would make.
 debian__configure()
 {
 	local dir=$1 file
@@ -95,7 +95,7 @@ debian__unpack_new()
 
 	packages__update_lists yes
 	[[ -n $(debian__sources) ]] ||
-		die "apt knows no archive of Debian" "as root: apt-get update, on Debian"
+		die "apt knows no archive of Debian" "on Debian, as root: apt-get update"
 	rm -rf -- "$part"
 	on_exit rm -rf -- "$part"
 	# shellcheck disable=SC2034 # read by run_logged

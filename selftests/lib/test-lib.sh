@@ -17,13 +17,13 @@
 #	own_mounts [COMMAND]	before the tests of a file: run the file in a mount namespace with
 #				a BPF file system, after the shell command COMMAND
 #	unpatched_perf, peer_perf, old_perf	skip if PBM_*_PERF is not set, fail if it can't run
-#	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each) until the
-#				test ends; sets HELD_IDS and HELD_NAMES
+#	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each), and hold
+#				them until the test ends; sets HELD_IDS and HELD_NAMES
 #	hold -o NAME...		the same, with program names that no other test uses, because
 #				programs with the same name make records ambiguous
 #	own NAME		print the name that "hold -o" gives to program NAME
-#	hold_handmade MODE	the same as hold, for the programs of "handmade_btf MODE"
-#	spend [INDEX TIMES]...	make record run each of these held programs TIMES times
+#	hold_handmade MODE	the same as hold, for programs of handmade_btf.c
+#	spend [INDEX TIMES]...	make record run program HELD_IDS[INDEX] TIMES times
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		write the output of perf script --show-bpf-events to FILE.script
 #	start_recording FILE OPTION...	start perf record in the background, and return when it
@@ -66,10 +66,10 @@
 #	PBM_OLD_PERF		perf of v6.14 or earlier, which refuses metadata records (optional)
 #	PBM_BPFTOOL		bpftool, to compare with (default: bpftool)
 #	PBM_BPF_STAMP		the built tools/bpf-stamp (optional)
-#	PBM_ALL			0: leave out tests that only a release needs (default: 1)
+#	PBM_ALL			0: leave out tests that only --all runs (default: 1)
 #	PBM_FILTER, PBM_LIST, PBM_TIMES	see core.sh
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (default: 1).
-#				Time limits are multiplied, the workload is divided by it
+#				It multiplies time limits, and divides the workload
 #	PBM_SANITIZED		1: the perf under test has AddressSanitizer
 #	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
@@ -90,7 +90,7 @@ SCALE=${PBM_TIMEOUT_SCALE:-1}
 DEADLINE=$((30 * SCALE * (1 + 3 * ${PBM_SANITIZED:-0})))
 NATIVE_ONLY=
 BESIDE=no
-# The workload takes some milliseconds, and gives some hundred samples, on every machine.
+# If SCALE is 1, the workload takes less than 0.1 s and gives hundreds of samples.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
@@ -310,8 +310,8 @@ control()
 }
 
 # Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. churn unloads
-# programs after 100 ms, and perf must read them before that. nice gives perf priority, so that a
-# busy CPU does not use up this time.
+# programs after 100 ms, and perf must read them before that. nice gives perf priority, so that
+# it is in time on a busy CPU.
 launch_recording()
 {
 	local file=$1
@@ -399,7 +399,7 @@ await_churn()
 		[[ $line != "$1" ]] || return 0
 		printf '%s\n' "$line" >>"$TMP/list"
 	done
-	fail "churn did not get $1"
+	fail "churn did not print $1"
 }
 
 tell_churn()
@@ -490,7 +490,7 @@ open_terminal()
 
 terminal_shows()
 {
-	tmux -S "$TMP/tmux" capture-pane -p >"$TMP/screen" || fail "$* ended"
+	tmux -S "$TMP/tmux" capture-pane -p >"$TMP/screen" || fail "the terminal ended"
 	grep -E -q -e "$1" "$TMP/screen"
 }
 
@@ -523,13 +523,13 @@ symbol_of()
 	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
 }
 
-# Also look for a sample, because an empty or unreadable file has no records, either.
+# Also look for a sample, because an empty or unreadable file has no metadata records, either.
 want_no_records()
 {
 	perfdata types "$1" >"$TMP/types"
 	grep -q -x 9 "$TMP/types" || fail "no sample in $1"
 	if grep -x 84 "$TMP/types"; then
-		fail "$1 has records"
+		fail "$1 has metadata records"
 	fi
 }
 
@@ -544,7 +544,7 @@ shows_no_record()
 	grep -a -q -E -e "PERF_RECORD_KSYMBOL .* name $1\$" "$TMP/data.script" ||
 		fail "perf script shows no KSYMBOL $1"
 	if grep -a -E -e "PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/data.script"; then
-		fail "there is a record of $1, which has no metadata"
+		fail "$1 has a metadata record but no metadata"
 	fi
 }
 
@@ -574,7 +574,7 @@ prepare_nobody()
 		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
-# other_perf VARIABLE: skip unless the variable names a perf
+# other_perf VARIABLE: skip if it is not set, fail if it can't run
 other_perf()
 {
 	[[ -n ${!1:-} ]] || skip "$1 is not set"

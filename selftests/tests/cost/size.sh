@@ -86,21 +86,22 @@ callgrind_usable()
 }
 
 # The instructions of a perf command in user space. perf forks, and each process has files of its
-# own. Some functions do not count, because they do not depend on the work alone: strcmp() depends
-# on the addresses of the strings, and malloc() merges free chunks at some time or other. Together
-# they vary by two percent of the total. The rest is the same each time for the same file.
+# own. strcmp() does not count, because its instructions depend on the addresses of the strings. The
+# tunable makes free() merge chunks at once. Otherwise malloc() merges them at varying times, which
+# takes up to two percent of the instructions.
 instructions()
 {
 	local pid
 
 	rm -f "$TMP"/callgrind.*
-	valgrind --tool=callgrind --callgrind-out-file="$TMP/callgrind.out.%p" \
-		--log-file="$TMP/callgrind.log.%p" "$@" >"$TMP/out" 2>"$TMP/err" &
+	GLIBC_TUNABLES=glibc.malloc.mxfast=0 valgrind --tool=callgrind \
+		--callgrind-out-file="$TMP/callgrind.out.%p" --log-file="$TMP/callgrind.log.%p" \
+		"$@" >"$TMP/out" 2>"$TMP/err" &
 	pid=$!
 	wait "$pid" || fail "$* under callgrind: $(tail -n 5 "$TMP/err" "$TMP/callgrind.log.$pid")"
 	callgrind_annotate --threshold=100 --auto=no "$TMP/callgrind.out.$pid" |
 		awk '{ gsub(/,/, "", $1) } /PROGRAM TOTALS/ { sum += $1 }
-			/:(__strcmp_|malloc_consolidate|unlink_chunk)/ { sum -= $1 }
+			/:__strcmp_/ { sum -= $1 }
 			END { printf "%.0f\n", sum }'
 }
 
