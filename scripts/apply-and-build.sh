@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build perf from a pinned kernel tag with this repository's patches. The script installs missing
-# packages, finds or fetches the source, verifies and unpacks it, applies the patches with quilt,
+# Build perf from a kernel tag in scripts/pins with this repository's patches. The script installs
+# missing packages, finds or fetches the source, verifies and unpacks it, applies the patches with quilt,
 # and builds out of tree. Run it from anywhere:
 #
 #	scripts/apply-and-build.sh v6.16
@@ -30,7 +30,7 @@ print_usage()
 	cat <<END
 usage: scripts/apply-and-build.sh [options] TAG
 
-Builds perf from the pinned kernel TAG with the patches of patches/TAG/series.
+Builds perf from the kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org, Debian):
@@ -43,22 +43,22 @@ Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org
 Build and output:
   --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
   --out DIR         directory for linux/, build/ and perf. Default: out/TAG, followed by
-                    -ARCH for a foreign architecture, by -sanitize or -sanitize-thread
-                    for --sanitize, and by -unpatched for --no-patches
+                    -ARCH for a foreign architecture, by -unpatched for --no-patches,
+                    and by -sanitize or -sanitize-thread for --sanitize
   --sanitize[=KIND] build with clang and sanitizers. KIND is 'address' (default, takes twice
                     as long: AddressSanitizer, UndefinedBehaviorSanitizer and the
                     instrumentation for libFuzzer) or 'thread' (ThreadSanitizer)
   --jobs N          parallel jobs (default: number of CPUs)
-  --clean           first remove the files of an earlier run in DIR, and all edits
+  --clean           first remove the files of an earlier run in DIR, with edits in linux/
   --no-install      install nothing; if packages are missing, print the apt line and end
   --stop-after STEP stop after the step 'source' or 'apply', and build nothing
-  --quiet           print only errors and the last two lines
+  --quiet           print only errors, warnings and the last two lines
   --help            this text
 
 Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
   build/            the objects
-  perf              exists only if it was built from the current state of linux/
+  perf              built from linux/ as the last complete run left it
   bpf-stamp         tools/bpf-stamp, but not with --no-patches or a foreign ARCH
   apply-and-build.log
 
@@ -66,8 +66,8 @@ Environment:
   PBM_CACHE         cache of downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
                     ~/.cache/perf-bpf-metadata)
   PBM_MIRROR        default of --mirror
-  PBM_PATCHES       directory with the series, TAG/series, and with the patches that
-                    they name (default: patches)
+  PBM_PATCHES       directory with the series (TAG/series) and the patches that a
+                    series names (default: patches)
   PBM_PINS          the table of tags, sources and checksums (default: scripts/pins)
 
 The last two lines printed are the path of the perf and its version.
@@ -103,7 +103,7 @@ check_options()
 	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||
 		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
 	[[ $OPT_SANITIZE = no ]] || ! arch__is_foreign ||
-		die_usage "--sanitize is for this machine's perf: without --arch $ARCH"
+		die_usage "--sanitize excludes --arch $ARCH"
 	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
@@ -134,7 +134,7 @@ open_output()
 
 	if [[ ! -d $STATE_DIR ]]; then
 		for entry in "$TREE_DIR" "$BUILD_DIR" "$PERF"; do
-			[[ ! -e $entry ]] || die "$entry exists and is not from this script" "move it away or use another --out"
+			[[ ! -e $entry ]] || die "$entry exists and was not made by this script" "move it away or use another --out"
 		done
 	fi
 	mkdir -p -- "$STATE_DIR" || die "cannot create $OUT_DIR" "use another --out"

@@ -95,7 +95,7 @@ test_options_that_are_refused()
 {
 	refused "exclude each other" --git /x --source /y v0.1
 	refused "--jobs 0" --jobs 0 v0.1
-	refused "--sanitize is for this machine's perf" --sanitize --arch arm64 v0.1
+	refused "--sanitize excludes --arch arm64" --sanitize --arch arm64 v0.1
 	refused "not 'address' or 'thread'" --sanitize=memory v0.1
 	refused "unknown tag 'v9.9'" v9.9
 	printed "use one of: v0.1 v0.2"

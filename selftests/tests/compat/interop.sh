@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="it reads files"
+NATIVE_ONLY="the test only reads files"
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
 # Any two perfs print these fields alike.
 FIELDS=comm,tid,cpu,time,event,period,ip

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it compares the options of two perfs"
+NATIVE_ONLY="the test compares the options of two perfs"
 BESIDE=yes
 
 # first_error PERF ARGUMENT...: print the first error, or "status N" if there is none. The last

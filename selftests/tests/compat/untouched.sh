@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="it compares what two perfs make of the same files"
+NATIVE_ONLY="the test compares what two perfs make of the same files"
 
 # Record the same programs in the two modes that older perfs can read. The programs stay loaded
 # while both perfs read the files.

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it counts bytes and instructions of perf in user space"
+NATIVE_ONLY="the test counts bytes and instructions of perf in user space"
 
 PROGRAMS=1000
 

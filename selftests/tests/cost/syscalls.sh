@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it counts system calls of perf, and strace stops at each"
+NATIVE_ONLY="the test counts system calls of perf, and strace stops at each"
 
 PLAIN_CALLS=6
 

@@ -8,7 +8,7 @@
 # Do not call few_symbols, because "bpftool prog dump" needs all symbols.
 own_mounts
 
-NATIVE_ONLY="it compiles; perf_event.sh and loaders.sh load such objects"
+NATIVE_ONLY="the test compiles; perf_event.sh and loaders.sh load such objects"
 
 # record_set NAME: write the set that perf records of object NAME to $TMP/got, sorted
 record_set()

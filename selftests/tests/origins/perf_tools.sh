@@ -241,7 +241,7 @@ record_as_nobody()
 # has the set of the filter's program.
 test_sample_filter_of_root_and_of_a_user()
 {
-	native_only "it takes a minute to verify the filter, and perf test does so"
+	native_only "the test takes a minute to verify the filter, and perf test does so"
 	all_only
 	mountpoint -q /sys/fs/bpf || skip "no BPF file system is mounted at /sys/fs/bpf"
 	[[ ! -e $FILTER_DIR/perf_sample_filter ]] || skip "somebody has pinned a filter: perf record --setup-filter unpin"

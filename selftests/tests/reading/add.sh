@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="it rewrites files"
+NATIVE_ONLY="the test rewrites files"
 
 # All tests of this file share the recordings. The second program has no metadata of its own.
 record_once()

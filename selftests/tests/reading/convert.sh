@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="it reads files"
+NATIVE_ONLY="the test only reads files"
 
 # All tests of this file share the recording.
 record_once()

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="it rewrites files"
+NATIVE_ONLY="the test rewrites files"
 
 # All tests of this file share the recordings. Two of the programs have the same name.
 record_once()

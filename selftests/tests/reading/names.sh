@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 
-NATIVE_ONLY="it rewrites files"
+NATIVE_ONLY="the test rewrites files"
 BUSY=$(own busy)
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
 

@@ -159,7 +159,7 @@ test_diff_compares_versions()
 # perf diff compares by name, because the ids of two recordings differ.
 test_diff_compares_programs()
 {
-	native_only "it reads the file of another test"
+	native_only "the test reads the file of another test"
 	record_versions_once
 	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
 	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
@@ -221,7 +221,7 @@ test_symbols_do_not_tell_versions()
 {
 	local file
 
-	native_only "it reads the file of another test"
+	native_only "the test reads the file of another test"
 	record_versions_once
 	for file in old new; do
 		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"
@@ -288,7 +288,7 @@ test_top_grows_little_with_each_program()
 {
 	local early late nr=1000
 
-	native_only "it loads thousands of programs"
+	native_only "the test loads thousands of programs"
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
 	# There are no samples, so perf loads no symbols.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -c 1000000000000

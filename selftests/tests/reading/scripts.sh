@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it reads files"
+NATIVE_ONLY="the test only reads files"
 PROGRAM='bpf_prog_[0-9a-f]+_(busy|multiply|divide)'
 USERS=bpf_prog_0123456789abcdef_user
 

@@ -205,7 +205,7 @@ test_the_keys_take_as_long_as_those_of_base()
 {
 	local pair cost base
 
-	native_only "it counts instructions of perf in user space"
+	native_only "the test counts instructions of perf in user space"
 	command -v valgrind >/dev/null || skip "valgrind is not installed"
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"
 	made_up <<-'END'

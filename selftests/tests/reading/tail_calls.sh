@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it compares times"
+NATIVE_ONLY="the test compares times"
 
 STATS=/proc/sys/kernel/bpf_stats_enabled
 

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The block in the header of perf.data. Every file has the whole set of each program under its id.
-# perf report and perf script print it with the header.
+# The metadata in the header of perf.data, which is called the block. The block of every file has
+# the whole set of each program under its id. perf report and perf script print the block.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
 DIGITS=$(printf '0123456789%.0s' {1..30})
 
-# All tests of this file share two recordings, one for each mode.
+# Several tests of this file share two recordings, one of mode all and one of mode header.
 record_once()
 {
 	[[ ! -e $TMP/ids ]] || return 0
@@ -152,13 +152,13 @@ test_mode_none_writes_no_block()
 	perfdata block "$TMP/none" >"$TMP/block"
 	[[ ! -s $TMP/block ]] || fail "there is a block"
 	"$PBM_PERF" report --header-only -i "$TMP/none" >"$TMP/out"
-	grep -q '^# cmdline : ' "$TMP/out" || fail "this is no header: $(cat "$TMP/out")"
+	grep -q '^# cmdline : ' "$TMP/out" || fail "perf report prints no header: $(cat "$TMP/out")"
 	if grep -e '^# bpf_metadata ' "$TMP/out"; then
 		fail "perf report shows metadata"
 	fi
 }
 
-# The block is in the last events of the pipe. Older perfs print the same with and without them.
+# The block is in the last events of the pipe.
 test_a_pipe_has_the_block_at_its_end()
 {
 	local file
@@ -174,11 +174,11 @@ test_a_pipe_has_the_block_at_its_end()
 			fail "a program without metadata is not in $file"
 		"$PBM_PERF" report --header -i - <"$TMP/$file" >"$TMP/printed" 2>/dev/null
 		grep -q -x -F -e "# bpf_metadata ${HELD_IDS[0]} simple: answer=42, version=\"1.2.3\"" "$TMP/printed" ||
-			fail "perf report does not print it: $(grep bpf "$TMP/printed")"
+			fail "perf report does not print this line: $(grep bpf "$TMP/printed")"
 	done
 }
 
-# The program in the middle has 960 KB of text.
+# The program in the middle has 960 KB of metadata.
 test_a_set_larger_than_an_event_is_whole_in_a_pipe()
 {
 	local id pieces
@@ -204,7 +204,7 @@ test_a_set_larger_than_an_event_is_whole_in_a_pipe()
 	fi
 }
 
-test_programs_that_load_while_perf_records_are_in_it()
+test_the_block_has_programs_that_load_while_perf_records()
 {
 	local ids
 
@@ -217,7 +217,7 @@ test_programs_that_load_while_perf_records_are_in_it()
 	want_block "$TMP/data" "${ids[@]}"
 }
 
-test_each_file_of_switch_output_has_it()
+test_each_file_of_switch_output_has_a_block()
 {
 	local file n=0
 
@@ -231,10 +231,10 @@ test_each_file_of_switch_output_has_it()
 		want_block "$file" "${HELD_IDS[0]}"
 		n=$((n + 1))
 	done
-	((n >= 2)) || fail "$n files"
+	((n >= 2)) || fail "--switch-output wrote only $n files"
 }
 
-test_a_directory_of_files_has_it()
+test_a_directory_of_files_has_a_block()
 {
 	hold simple
 	record "$TMP/dir" --threads
@@ -244,11 +244,11 @@ test_a_directory_of_files_has_it()
 	same "header of a directory" "$TMP/want" "$TMP/got"
 }
 
-test_report_and_script_print_it_with_the_header()
+test_report_and_script_print_the_block_with_the_header()
 {
 	local file
 
-	native_only "it reads files"
+	native_only "the test only reads files"
 	record_once
 	for file in all header; do
 		header_lines "$TMP/$file" >"$TMP/want"
@@ -282,9 +282,9 @@ page_to()
 }
 
 # Turn pages, because other programs of the machine may fill some.
-test_tui_shows_it_in_the_header_window()
+test_tui_shows_the_block_in_the_header_window()
 {
-	native_only "it reads files"
+	native_only "the test only reads files"
 	hold simple
 	record "$TMP/data" --bpf-metadata=header
 	open_terminal "$PBM_PERF" report --tui -i "$TMP/data"
@@ -296,14 +296,14 @@ test_tui_shows_it_in_the_header_window()
 
 test_control_characters_are_escaped_when_printed()
 {
-	native_only "it reads files"
+	native_only "the test only reads files"
 	record_once
 	# ESC, and a byte that is not UTF-8. The length stays, so the file's sections do not move.
 	LC_ALL=C sed 's/"1\.2\.3"/"\x1b[1m\xff"/g' "$TMP/header" >"$TMP/hostile"
 	"$PBM_PERF" report --header-only -i "$TMP/hostile" | grep "^# bpf_metadata $(held_id 0) " >"$TMP/got"
 	cat -v "$TMP/got"
 	if grep -a -P '[\x00-\x09\x0b-\x1f\x7f-\xff]' "$TMP/got"; then
-		fail "it is printed as it is"
+		fail "bytes are printed unescaped"
 	fi
 	grep -q 'answer=42' "$TMP/got"
 }

@@ -555,7 +555,7 @@ test_program_that_unloads_while_it_is_read_is_unknown()
 # The kernel takes long to verify the filter.
 test_sample_filter()
 {
-	native_only "it takes a minute to verify the filter, and perf test does so"
+	native_only "the test takes a minute to verify the filter, and perf test does so"
 	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
 	start_recording "$TMP/data" -a --filter 'ip > 0'
@@ -580,7 +580,7 @@ hide_addresses()
 {
 	local restrict
 
-	native_only "it changes kernel.kptr_restrict"
+	native_only "the test changes kernel.kptr_restrict"
 	restrict=$(cat /proc/sys/kernel/kptr_restrict)
 	# shellcheck disable=SC2064 # with the value of now
 	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT

@@ -80,7 +80,7 @@ test_perf_script_reads_them_from_a_pipe_of_perf_record()
 
 test_perf_inject_keeps_them_in_a_file()
 {
-	native_only "it rewrites files"
+	native_only "the test rewrites files"
 	record_once
 	"$PBM_PERF" inject -i "$TMP/file" -o "$TMP/injected"
 	check_recording "$TMP/injected"
@@ -88,7 +88,7 @@ test_perf_inject_keeps_them_in_a_file()
 
 test_perf_inject_with_build_ids_keeps_them()
 {
-	native_only "it rewrites files"
+	native_only "the test rewrites files"
 	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
 	# perf inject sorts samples. Records have no time, so the last samples can come after them.
@@ -99,7 +99,7 @@ test_perf_inject_with_build_ids_keeps_them()
 
 test_perf_inject_keeps_them_in_a_pipe()
 {
-	native_only "it rewrites files"
+	native_only "the test rewrites files"
 	record_once
 	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
 	check_recording "$TMP/injected"
@@ -107,7 +107,7 @@ test_perf_inject_keeps_them_in_a_pipe()
 
 test_perf_inject_keeps_them_from_a_pipe_to_a_file()
 {
-	native_only "it rewrites files"
+	native_only "the test rewrites files"
 	record_once
 	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
 	check_recording "$TMP/injected"

@@ -69,7 +69,7 @@ test_sample_filter_of_perf_carries_perf_version()
 {
 	local program version
 
-	native_only "it takes a minute to verify the filter, and perf test does so"
+	native_only "the test takes a minute to verify the filter, and perf test does so"
 	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons ||
 		skip "this perf is built without BPF skeletons"

@@ -241,7 +241,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 {
 	local tracer
 
-	native_only "it tests an order of events, and not the kernel"
+	native_only "the test tests an order of events, and not the kernel"
 	command -v strace >/dev/null || skip "strace is not installed"
 	clean_files
 	start_recording "$TMP/data" -a --switch-output

@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it reads generated files"
+NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
 # Write the same file twice: in this machine's byte order, and in the other one.

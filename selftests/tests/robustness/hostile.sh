@@ -96,7 +96,7 @@ test_no_map_takes_more_work_than_a_map_may_take()
 {
 	local measure cost kind own
 
-	native_only "it measures CPU time"
+	native_only "the test measures CPU time"
 	# The CPU times of two runs differ by much less than the time of one run.
 	own=$(record_time none)
 	measure=$(cost_of work_int)

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it reads generated files"
+NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
 TABLE=$SELFTESTS/lib/malformed.cases

@@ -11,7 +11,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it reads generated files"
+NATIVE_ONLY="the test reads generated files"
 
 FINDINGS=${PBM_FINDINGS:-}
 SEED=${PBM_MUTATIONS_SEED:-1}

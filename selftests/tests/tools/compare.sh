@@ -40,7 +40,7 @@ fails()
 # times. Each line of the input has the rate per second, then id, name and metadata of a program.
 samples()
 {
-	native_only "it does not depend on the kernel"
+	native_only "the test does not depend on the kernel"
 	python3 - "$@" 3<&0 <<-'END'
 		import json, random, sys
 		path, seconds, seed = sys.argv[1], float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "0"
@@ -412,7 +412,7 @@ test_errors_name_the_next_step()
 test_kept_recordings()
 {
 	all_only
-	native_only "it does not depend on the kernel"
+	native_only "the test does not depend on the kernel"
 	"$SELFTESTS/../tools/bpf-compare/proof/prove.py" 12 >"$TMP/out" || fail "it failed"
 	cat "$TMP/out"
 	awk '$2 == 12 { n++; if ($4 > 10 || $6 < 95) exit 1 } END { if (n != 2) exit 1 }' "$TMP/out" ||

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="it asks about this machine"
+NATIVE_ONLY="the test asks about this machine"
 
 OWNERS=$SELFTESTS/../tools/bpf-owners/bpf-owners
 INHERIT=${OUTPUT-}/inherit

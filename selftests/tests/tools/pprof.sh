@@ -370,7 +370,7 @@ test_time_is_linear_and_memory_is_constant()
 {
 	local n
 
-	native_only "it measures time"
+	native_only "the test measures time"
 	python3_has_protobuf
 	for n in 10000 40000; do
 		made_up <<-END
