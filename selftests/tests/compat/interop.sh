@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Other perfs read files of this perf, and this perf reads files of other perfs. Each line "cell:"
-# that a test prints is a cell of the table in the documentation.
+# Other perfs read files of this perf, and vice versa. Documentation/guide.rst has the results,
+# which are the lines "cell:" of the output. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
 NATIVE_ONLY="the test only reads files"
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
-# Any two perfs print these fields alike.
+# All versions of perf print these fields in the same way.
 FIELDS=comm,tid,cpu,time,event,period,ip
 
 cell()
@@ -24,7 +24,7 @@ version_of()
 	"$1" version | sed 's/^perf version //'
 }
 
-# record_with PERF FILE OPTION...
+# record_with PERF FILE OPTION...: record all CPUs and the workload.
 record_with()
 {
 	"$1" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "${@:3}" -o "$2" -- "${WORKLOAD[@]}"
@@ -36,17 +36,17 @@ held()
 	spend 0 20000 1 20000
 }
 
-# clean PERF ARGUMENT...: run it, with the output in $TMP/out. It must succeed and print no
-# complaint.
+# clean PERF ARGUMENT...: run this command, with the output in $TMP/out. The command must succeed
+# and print no warning.
 clean()
 {
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")"
 	grep -v -e '^$' -e '^\[ perf data convert: ' "$TMP/err" >"$TMP/complaints" || :
-	[[ ! -s $TMP/complaints ]] || fail "$* complains: $(cat "$TMP/complaints")"
+	[[ ! -s $TMP/complaints ]] || fail "$* warns: $(cat "$TMP/complaints")"
 	drop_tips "$TMP/out"
 }
 
-# samples PERF FILE
+# samples PERF FILE: print the samples that PERF finds in FILE.
 samples()
 {
 	clean "$1" script -F "$FIELDS" -i "$2"
@@ -59,7 +59,7 @@ json_samples()
 	python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["samples"]))' "$1"
 }
 
-# read_everywhere PERF FILE: PERF reads FILE with each command. $TMP/samples has the samples.
+# read_everywhere PERF FILE: each command of PERF must find the samples of $TMP/samples in FILE.
 read_everywhere()
 {
 	local perf=$1 file=$2
@@ -76,12 +76,12 @@ read_everywhere()
 		fail "$perf data convert writes $(json_samples "$TMP/json") samples"
 	clean "$perf" inject -i "$file" -o "$TMP/injected"
 	samples "$PBM_PERF" "$TMP/injected" >"$TMP/got"
-	same "samples of what $perf injects" "$TMP/samples" "$TMP/got"
+	same "samples after $perf inject" "$TMP/samples" "$TMP/got"
 }
 
 # --- other perfs read files of this perf --------------------------------------
 
-# Compare the file with a copy whose section ends before the block.
+# ignores_the_block PERF: PERF must print the same about a file and its copy without the block.
 ignores_the_block()
 {
 	local perf=$1 command
@@ -111,8 +111,8 @@ ignores_the_block()
 	samples "$PBM_PERF" "$TMP/header" >"$TMP/samples"
 	read_everywhere "$perf" "$TMP/header"
 	perfdata block "$TMP/injected" >"$TMP/got-block"
-	same "block of what $perf injects" "$TMP/want-block" "$TMP/got-block"
-	cell "$(version_of "$perf")" "ours, header" "all" "as without the block; inject keeps it"
+	same "block after $perf inject" "$TMP/want-block" "$TMP/got-block"
+	cell "$(version_of "$perf")" "this perf, header" "all" "same output; inject keeps the block"
 }
 
 test_old_perf_ignores_the_block()
@@ -133,15 +133,15 @@ test_peer_perf_ignores_the_block()
 	ignores_the_block "$PBM_PEER_PERF"
 }
 
-# complains ERE PERF ARGUMENT...: run it, with the output in $TMP/out and $TMP/err. It must print
-# a complaint that matches, and not crash.
+# complains ERE PERF ARGUMENT...: run this command, with the output in $TMP/out and $TMP/err. The
+# command must not crash, and print an error or warning that matches.
 complains()
 {
 	local complaint=$1 status=0
 
 	shift
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || status=$?
-	# Only these are crashes: errors of perf have a status above 128, too.
+	# With these, the command crashes or does not start. Errors of perf can be above 128, too.
 	case $status in
 	126|127|134|135|136|139) fail "$*: status $status: $(cat "$TMP/err")" ;;
 	esac
@@ -149,20 +149,20 @@ complains()
 }
 
 # The guide describes what older perfs do. If this test fails, change the guide.
-test_old_perf_refuses_records_and_reads_the_remedy()
+test_old_perf_refuses_records_and_reads_the_file_after_inject()
 {
 	old_perf
 	held
 	record "$TMP/all"
 	complains ': failed to process type: 84 ' "$PBM_OLD_PERF" report --stdio -i "$TMP/all"
 	if grep -q -E '^# Samples: [1-9]' "$TMP/out"; then
-		fail "reads it after all: $(head -n 20 "$TMP/out")"
+		fail "old perf reads the file: $(head -n 20 "$TMP/out")"
 	fi
-	cell "$(version_of "$PBM_OLD_PERF")" "ours, all" "report" "no report: $(grep -m 1 'failed to process' "$TMP/err")"
+	cell "$(version_of "$PBM_OLD_PERF")" "this perf, all" "report" "no report: $(grep -m 1 'failed to process' "$TMP/err")"
 	the_remedy_helps "$PBM_OLD_PERF"
 }
 
-test_unpatched_perf_loses_samples_and_reads_the_remedy()
+test_unpatched_perf_loses_samples_and_reads_the_file_after_inject()
 {
 	local nr complaint
 
@@ -175,8 +175,8 @@ test_unpatched_perf_loses_samples_and_reads_the_remedy()
 	nr=$(grep -c ' cpu-clock' "$TMP/out") || :
 	complaint=$(grep -m 1 'failed to process' "$TMP/err" || grep -m 1 'Unsupported' "$TMP/err")
 	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
-	((nr < $(grep -c ' cpu-clock' "$TMP/samples"))) || fail "loses nothing"
-	cell "$(version_of "$PBM_UNPATCHED_PERF")" "ours, all" "script" "$nr samples of $(grep -c ' cpu-clock' "$TMP/samples"): $complaint"
+	((nr < $(grep -c ' cpu-clock' "$TMP/samples"))) || fail "no sample is lost"
+	cell "$(version_of "$PBM_UNPATCHED_PERF")" "this perf, all" "script" "$nr samples of $(grep -c ' cpu-clock' "$TMP/samples"): $complaint"
 	the_remedy_helps "$PBM_UNPATCHED_PERF"
 }
 
@@ -185,7 +185,7 @@ the_remedy_helps()
 	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
 	clean "$PBM_PERF" inject --bpf-metadata=header -i "$TMP/all" -o "$TMP/remedy"
 	read_everywhere "$1" "$TMP/remedy"
-	cell "$(version_of "$1")" "ours, all, after inject --bpf-metadata=header" "all" "all samples"
+	cell "$(version_of "$1")" "this perf, all, after inject --bpf-metadata=header" "all" "all samples"
 }
 
 metadata_of()
@@ -207,8 +207,8 @@ test_peer_perf_reads_records()
 	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/all" >"$TMP/got"
 	same "metadata" "$TMP/want" "$TMP/got"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
-	same "metadata of what upstream injects" "$TMP/want" "$TMP/got"
-	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "all" "all samples, same metadata; inject keeps them"
+	same "metadata after $PBM_PEER_PERF inject" "$TMP/want" "$TMP/got"
+	cell "$(version_of "$PBM_PEER_PERF")" "this perf, all" "all" "all samples, same metadata; inject keeps both"
 }
 
 test_peer_perf_reads_a_pipe()
@@ -222,11 +222,11 @@ test_peer_perf_reads_a_pipe()
 	same "samples" "$TMP/want" "$TMP/got"
 	"$PBM_PEER_PERF" script --show-bpf-events -i - <"$TMP/piped" >"$TMP/out"
 	grep -q 'version = "2.0"' "$TMP/out" || fail "no metadata in $PBM_PEER_PERF"
-	cell "$(version_of "$PBM_PEER_PERF")" "ours, pipe" "script" "all samples, metadata"
+	cell "$(version_of "$PBM_PEER_PERF")" "this perf, pipe" "script" "all samples, metadata"
 }
 
-# Only the order of the entries differs: this perf sorts them by key, upstream by variable.
-test_records_have_the_bytes_of_the_peers()
+# Only the order of entries differs: this perf sorts keys, peer perf keeps the order of variables.
+test_records_have_the_same_bytes_as_those_of_peer_perf()
 {
 	local file
 
@@ -241,9 +241,9 @@ test_records_have_the_bytes_of_the_peers()
 	for file in want got; do
 		grep -E $'^[^\t]*_(busy|multiply|divide|simple)\t' "$TMP/all-$file" >"$TMP/$file"
 	done
-	(($(wc -l <"$TMP/want") == 7)) || fail "upstream wrote $(wc -l <"$TMP/want") records of 7"
+	(($(wc -l <"$TMP/want") == 7)) || fail "peer perf wrote $(wc -l <"$TMP/want") records of 7"
 	same "records" "$TMP/want" "$TMP/got"
-	cell "$(version_of "$PBM_PEER_PERF")" "ours, all" "bytes of records" "the same"
+	cell "$(version_of "$PBM_PEER_PERF")" "this perf, all" "bytes of records" "the same"
 }
 
 # Hotspot has a reader of its own for perf.data.
@@ -261,7 +261,7 @@ test_hotspot_ignores_the_block()
 		[[ -s $TMP/$file-out ]] || fail "hotspot prints nothing"
 	done
 	same "output of hotspot" "$TMP/without-out" "$TMP/header-out"
-	cell "hotspot-perfparser $(dpkg-query -W -f '${Version}' hotspot)" "ours, header" "output" "as without the block"
+	cell "hotspot-perfparser $(dpkg-query -W -f '${Version}' hotspot)" "this perf, header" "output" "as without the block"
 }
 
 # --- this perf reads files of other perfs -------------------------------------
@@ -295,14 +295,14 @@ test_files_of_unpatched_perf()
 	cell "this perf" "of $(version_of "$PBM_UNPATCHED_PERF"), unpatched" "all, -s bpf_prog, pipe" "all samples, programs, (unknown)"
 }
 
-# counts PERF FILE: PERF must read the counts that perf stat record wrote
+# counts PERF FILE: PERF must read the counts that perf stat record wrote to FILE.
 counts()
 {
 	"$1" stat report -i "$2" >"$TMP/out" 2>&1 || fail "$*: status $?: $(cat "$TMP/out")"
 	grep -q -w task-clock "$TMP/out" || fail "$1 shows no count: $(cat "$TMP/out")"
 }
 
-test_statistics_are_read_by_both()
+test_both_perfs_read_files_of_perf_stat_record()
 {
 	unpatched_perf
 	"$PBM_PERF" stat record -o "$TMP/ours" -e task-clock true
@@ -320,7 +320,7 @@ test_files_of_peer_perf()
 	peer_perf
 	reads_files_of "$PBM_PEER_PERF"
 	metadata_of "$PBM_PEER_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/want"
-	grep -q 'version = "1.0"' "$TMP/want" || fail "upstream wrote no metadata"
+	grep -q 'version = "1.0"' "$TMP/want" || fail "peer perf wrote no metadata"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/theirs" >"$TMP/got"
 	same "metadata" "$TMP/want" "$TMP/got"
 	metadata_of "$PBM_PERF" script --show-bpf-events -i "$TMP/injected" >"$TMP/got"
@@ -328,13 +328,13 @@ test_files_of_peer_perf()
 	cell "this perf" "of $(version_of "$PBM_PEER_PERF")" "all, -s bpf_prog, pipe" "all samples, programs, same metadata"
 }
 
-# In the stream of another version of perf, the end mark of the features may have another number.
-test_a_stream_of_peer_perf_is_grouped()
+# In a pipe of another version of perf, the end mark of the features may have another number.
+test_events_in_a_pipe_of_peer_perf_are_grouped()
 {
 	peer_perf
 	"$PBM_PEER_PERF" record -N -q -e cpu-clock,task-clock "${FREQUENCY[@]}" -o - -- "${WORKLOAD[@]}" >"$TMP/piped"
 	"$PBM_PERF" report --stdio --group -i - <"$TMP/piped" >"$TMP/out"
-	grep -q -E "^# Samples: .* of events 'cpu-clock, task-clock'" "$TMP/out" || fail "not grouped: $(cat "$TMP/out")"
+	grep -q -E "^# Samples: .* of events 'cpu-clock, task-clock'" "$TMP/out" || fail "no group: $(cat "$TMP/out")"
 }
 
 run_tests

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every perf reads the files of every perf. PBM_PERFS lists them as NAME=PATH, separated by
-# blanks. A NAME that ends with -unpatched is a perf without the patches. Each reader of each
-# writer's files prints a line "cell:", a row of the table in the documentation. A perf with
+# Every perf reads the files of every perf. PBM_PERFS lists the perfs as NAME=PATH, separated by
+# blanks. A NAME that ends with -unpatched is a perf without the patches. For each writer and
+# reader, the test prints a line "cell:", for the table in Documentation/guide.rst. A perf with
 # patches must read everything. For the other perfs, the test only prints the numbers.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
@@ -22,7 +22,7 @@ samples_in()
 	perfdata types "$1" | count -x 9
 }
 
-# reads ARGUMENT...: run the reader with its output in $TMP/out; sets STATUS
+# reads ARGUMENT...: run the reader with its output in $TMP/out; sets STATUS if the reader fails
 reads()
 {
 	local status=0
@@ -62,8 +62,8 @@ read_all()
 	CELLS+=("$STATUS")
 }
 
-# count_all FILE PIPE: sets WANTED to the numbers that perfdata.py finds. It shares no code with
-# perf.
+# count_all FILE PIPE: sets WANTED to the numbers that perfdata.py finds. perfdata.py shares no code
+# with perf.
 count_all()
 {
 	local samples piped sets piped_sets
@@ -91,7 +91,7 @@ write_and_read()
 	done
 }
 
-test_each_reads_files_of_each()
+test_each_perf_reads_files_of_each_perf()
 {
 	local item
 
@@ -102,7 +102,7 @@ test_each_reads_files_of_each()
 	for item in $PBM_PERFS; do
 		write_and_read "${item%%=*}" "${item#*=}"
 	done
-	((${#BAD[@]} == 0)) || fail "not everything is read: ${BAD[*]}"
+	((${#BAD[@]} == 0)) || fail "wrong numbers in files ${BAD[*]}"
 }
 
 run_tests

@@ -19,7 +19,7 @@ first_error()
 	grep -m 1 Error "$TMP/out" || echo "status $status"
 }
 
-# All abbreviations of the options that name BPF
+# Print all abbreviations of the options for BPF events and for metadata keys.
 abbreviations()
 {
 	local option length
@@ -39,20 +39,20 @@ test_abbreviated_options()
 	unpatched_perf
 	for command in record top diff report inject script "data convert"; do
 		for option in $(abbreviations); do
-			# shellcheck disable=SC2086 # words
+			# shellcheck disable=SC2086 # words of the command
 			old=$(first_error "$PBM_UNPATCHED_PERF" $command "$option" --no-such-option)
 			[[ $old = *no-such-option* ]] || continue
-			# shellcheck disable=SC2086 # words
+			# shellcheck disable=SC2086 # words of the command
 			new=$(first_error "$PBM_PERF" $command "$option" --no-such-option)
-			[[ $new = "$old" ]] || fail "perf $command $option: '$new', before '$old'"
+			[[ $new = "$old" ]] || fail "perf $command $option: '$new', not '$old'"
 			nr=$((nr + 1))
 		done
 	done
 	echo "$nr abbreviations"
-	((nr > 20)) || fail "unpatched perf knows too few of them"
+	((nr > 20)) || fail "unpatched perf accepts too few abbreviations"
 }
 
-# Unpatched perf gets the same options, except --bpf-metadata, which it does not know.
+# Unpatched perf gets the same options, with -q in place of --bpf-metadata=none.
 test_pairs_of_options()
 {
 	local options=(--no-bpf-event --bpf-metadata=none --all-kernel --all-user) a b old new
@@ -65,7 +65,7 @@ test_pairs_of_options()
 			new=$(first_error "$PBM_PERF" "${recording[@]}" "$@" -- true)
 			old=$(first_error "$PBM_UNPATCHED_PERF" "${recording[@]}" "${@/--bpf-metadata=none/-q}" -- true)
 			echo "$*: $new"
-			[[ $new = "$old" ]] || fail "without the patches: $old"
+			[[ $new = "$old" ]] || fail "unpatched perf: $old"
 		done
 	done
 }

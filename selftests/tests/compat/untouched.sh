@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="the test compares what two perfs make of the same files"
+NATIVE_ONLY="the test compares the output of two perfs for the same files"
 
 # Record the same programs in the two modes that older perfs can read. The programs stay loaded
 # while both perfs read the files.
@@ -23,7 +23,7 @@ record_both_modes()
 	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
 }
 
-# both NAME ARGUMENT...: run the command with both perfs, under the same path and in an equal
+# both NAME ARGUMENT...: run the command of both perfs, under the same path and in an equal
 # directory, because the path, the arguments and the files are part of many outputs.
 both()
 {
@@ -175,14 +175,14 @@ test_converted_data_with_metadata()
 	import sys
 
 	patched, unpatched = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
-	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata are not last"
+	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata is not last"
 	assert patched.pop("bpf-metadata"), "no metadata"
 	assert patched == unpatched, "more than the metadata differs"
 	assert list(patched["headers"]) == list(unpatched["headers"]), "the order differs"
 	END
 }
 
-# Each conversion makes a random UUID. All files of the trace have it, as text or as bytes.
+# Each conversion makes a random UUID. Clear it in all files of the trace, as text and as bytes.
 clear_uuids()
 {
 	python3 - "$1" <<-'END'
@@ -209,7 +209,7 @@ test_ctf()
 		skip "perf cannot write CTF: $(tail -n 1 "$TMP/out")"
 	for file in header.data none.data; do
 		both "data convert --to-ctf" data convert --to-ctf ctf -i "$file"
-		[[ -s $TMP/outputs/patched/ctf/metadata ]] || fail "there is no trace"
+		[[ -s $TMP/outputs/patched/ctf/metadata ]] || fail "perf writes no trace"
 		clear_uuids "$TMP/outputs/patched/ctf"
 		clear_uuids "$TMP/outputs/unpatched/ctf"
 		same_outputs
@@ -223,9 +223,9 @@ test_rewritten_files()
 	record_both_modes
 	for file in header.data none.data; do
 		for options in "" -b; do
-			# shellcheck disable=SC2086 # maybe none
+			# shellcheck disable=SC2086 # one option or none
 			want_same inject $options -i "$file" -o out.data
-			[[ -s $TMP/outputs/patched/out.data ]] || fail "nothing was written"
+			[[ -s $TMP/outputs/patched/out.data ]] || fail "perf inject writes nothing"
 		done
 	done
 }
@@ -261,7 +261,7 @@ want_bpf_events()
 			fail "$perf record $*: status $?"
 		perfdata types "$TMP/options.data" >"$TMP/types"
 		[[ $want = "$(grep -q -x 18 "$TMP/types" && echo yes || echo no)" ]] ||
-			fail "$perf record $*: $want BPF events are expected"
+			fail "$perf record $*: want BPF events: $want"
 	done
 }
 

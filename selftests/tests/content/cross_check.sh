@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # PERF_RECORD_BPF_EVENT, PERF_RECORD_KSYMBOL and the metadata agree about each program: ids, tags,
-# names and sets. This includes programs that are gone at the end.
+# names, keys and values. Some programs are unloaded before the recording ends.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
 # Programs with and without metadata, with several functions, with a shared map, with several
-# records, and two programs with the same tag and different sets
+# records, and two programs with the same tag and different metadata
 PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)
 
-# Note what bpftool shows of the held programs in $TMP/want.
+# Add bpftool's description of each held program to $TMP/want.
 note_held()
 {
 	local id
@@ -38,7 +38,7 @@ load_and_unload()
 	trap release EXIT
 	hold "$@"
 	note_held
-	# perf promises the sets of programs that live for 100 ms.
+	# perf promises to find the metadata of programs that live for 100 ms.
 	sleep 0.2
 	note_unloaded
 )
@@ -55,7 +55,7 @@ test_programs_that_load_and_unload()
 	agree
 }
 
-test_programs_that_are_there_before()
+test_programs_that_are_loaded_before_the_recording()
 {
 	: >"$TMP/want"
 	hold -n 2 "${PROGRAMS[@]}"
@@ -65,7 +65,7 @@ test_programs_that_are_there_before()
 	agree
 }
 
-test_programs_that_are_there_before_and_unload()
+test_programs_that_are_loaded_before_and_unloaded_during_the_recording()
 {
 	: >"$TMP/want"
 	hold -n 2 "${PROGRAMS[@]}"

@@ -18,7 +18,7 @@ record_once()
 	values programs "$TMP/data.script" >"$TMP/programs"
 }
 
-# Compare the names of the functions in file $2 with the names in the records (or in $3).
+# same_functions WHAT FILE [NAMES]: FILE has the functions of the records (or of the file NAMES).
 same_functions()
 {
 	grep -E -e "$FUNCTIONS" "$2" | sort >"$TMP/want"
@@ -56,7 +56,7 @@ test_names_are_those_of_the_running_kernel()
 	same_functions /proc/kallsyms "$TMP/kallsyms-names" "$TMP/record-names"
 }
 
-test_all_functions_have_the_set_of_their_program()
+test_all_functions_have_the_metadata_of_their_program()
 {
 	local name
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-# Write the sorted entries of the first held program to $TMP/got.
+# Record, and write the sorted entries of the first held program to $TMP/got.
 entries_of_held()
 {
 	record "$TMP/data"
@@ -20,7 +20,7 @@ want_entries()
 	same entries "$TMP/want" "$TMP/got"
 }
 
-test_two_sections_are_both_read()
+test_keys_of_two_read_only_sections_are_recorded()
 {
 	hold two_sections
 	entries_of_held
@@ -44,7 +44,7 @@ test_first_variable_wins_on_equal_names()
 	want_entries first 1 equal 1 last 1
 }
 
-test_programs_that_share_a_map_have_equal_sets()
+test_programs_that_share_a_map_have_equal_metadata()
 {
 	local i
 
@@ -52,7 +52,7 @@ test_programs_that_share_a_map_have_equal_sets()
 	record "$TMP/data"
 	show "$TMP/data"
 	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
-	# A slow machine checks only some of them.
+	# On a slow machine, check only some of the programs.
 	for ((i = 0; i < 20; i += SCALE)); do
 		values entries "$TMP/data.script" "$(symbol_of "$i")" >"$TMP/got"
 		want_entries version '"shared"'
@@ -65,7 +65,7 @@ test_program_without_metadata_has_no_record()
 	record "$TMP/data"
 	show "$TMP/data"
 	values programs "$TMP/data.script" | grep -e _simple ||
-		fail "no record of the program beside it"
+		fail "no record of the program simple"
 	shows_no_record "$(symbol_of 0)"
 }
 
@@ -116,9 +116,9 @@ test_program_and_map_without_btf_have_no_record()
 }
 
 # perf report must print (unknown), because (none) would mean that the program has no metadata.
-test_program_whose_map_cannot_be_opened_is_unknown()
+test_metadata_is_unknown_if_the_map_cannot_be_opened()
 {
-	# BPF_MAP_GET_FD_BY_ID, EMFILE
+	# BPF_MAP_GET_FD_BY_ID fails with EMFILE.
 	deny_bpf 14 24
 	hold -o busy_v1
 	spend 0 $((100000 / SCALE))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The text of values of each C type. The tests compare it with the literal beside the variable,
-# with bpftool, and with records of upstream's perf for the types that it prints alike.
+# with bpftool, and for some types with the text in records of upstream's perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -52,26 +52,26 @@ test_enum()				{ compare_with_bpftool types enum_; }
 test_pointers()				{ compare_with_bpftool types ptr; }
 test_strings()				{ compare_with_bpftool types text_; }
 test_strings_with_escapes_or_without_nul()	{ compare_with_bpftool types str_; }
-test_char_arrays_that_are_no_strings()	{ compare_with_bpftool types num_; }
+test_char_arrays_that_are_not_strings()	{ compare_with_bpftool types num_; }
 test_single_chars()			{ compare_with_bpftool types char_; }
 test_arrays()				{ compare_with_bpftool types array_; }
 test_structs()				{ compare_with_bpftool types struct_; }
 test_unions()				{ compare_with_bpftool types union; }
 test_anonymous_members()		{ compare_with_bpftool types anon; }
 test_bit_fields()			{ compare_with_bpftool types bits; }
-test_all_keys_are_there_once()		{ compare_with_bpftool types ""; }
+test_all_keys_are_recorded_once()	{ compare_with_bpftool types ""; }
 
 # bpftool cannot print floating point, so the texts are compared only with the literals.
 test_double()				{ compare types_float double_; }
 test_float()				{ compare types_float float_; }
-test_all_floating_point_keys_are_there_once()	{ compare types_float ""; }
+test_all_floating_point_keys_are_recorded_once()	{ compare types_float ""; }
 
 test_enum64()				{ compare_with_bpftool handmade enum64_; }
 test_enum_signs_and_sizes()		{ compare_with_bpftool handmade enum_; }
 test_bit_fields_without_kind_flag()	{ compare_with_bpftool handmade bits_; }
 test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
-test_all_built_keys_are_there_once()	{ compare_with_bpftool handmade ""; }
+test_all_keys_of_handmade_btf_are_recorded_once()	{ compare_with_bpftool handmade ""; }
 
 # Upstream's perf of v6.17 and later prints integers and strings in the same way.
 test_integers_and_strings_have_the_text_of_upstream()
@@ -81,7 +81,7 @@ test_integers_and_strings_have_the_text_of_upstream()
 	hold types
 	record "$TMP/ours"
 	symbol=$(symbol_of 0)
-	# This perf writes the entries in the order of the keys.
+	# perf with the patches sorts entries by key. Upstream's perf does not.
 	perfdata entries "$TMP/ours" "$symbol" | grep -E '^(int|text)_' | sort >"$TMP/got"
 	for perf in "${PBM_PEER_PERF:-}" "${PBM_UNPATCHED_PERF:-}"; do
 		[[ -x $perf ]] || continue

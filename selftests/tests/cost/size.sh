@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The cost of 1,000 programs with three functions and four keys: bytes of the file, instructions
-# to write it, and instructions to read it without the metadata.
+# The cost of 1,000 programs with three functions and four keys each: bytes of the file, and
+# instructions of perf record and perf report. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -10,22 +10,22 @@ NATIVE_ONLY="the test counts bytes and instructions of perf in user space"
 
 PROGRAMS=1000
 
-# Size of a section, from "perfdata.py sections"
+# size_of NAME FILE: print the size of a section. FILE has the output of "perfdata sections".
 size_of()
 {
 	awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"
 }
 
-# These sections can differ besides the block: the command line (11), the version (4), the events,
-# because other processes cause some, and the bpf_prog_infos (25), which have the ids of maps in
-# perf of v6.17 and later.
+# Print the sections in file $1 that must not differ. These may: the block, the version (4), the
+# command line (11), the bpf_prog_infos (25), which have the ids of maps in perf of v6.17 and later,
+# and the data, because other processes cause events.
 constant_sections()
 {
 	grep -v -E $'^(block|4|11|25|data)\t' "$1"
 }
 
-# The workload ends before the first sample. The files of two perfs then have equal sections except
-# for the block, and nearly equal events.
+# The workload ends before the first sample. Then the constant sections of two perfs are equal, and
+# the events are nearly equal.
 test_mode_header_adds_at_most_two_percent()
 {
 	local block size difference
@@ -35,7 +35,7 @@ test_mode_header_adds_at_most_two_percent()
 	"$PBM_UNPATCHED_PERF" record -N -q -e cpu-clock -c 100000000000 -o "$TMP/unpatched" -- true
 	"$PBM_PERF" record -N -q -e cpu-clock -c 100000000000 --bpf-metadata=header \
 		-o "$TMP/patched" -- true
-	# perf of v6.17 and later writes records of its own.
+	# Remove the records, which unpatched perf of v6.17 and later writes, too.
 	perfdata strip "$TMP/unpatched" "$TMP/plain"
 	perfdata sections "$TMP/plain" >"$TMP/unpatched-sections"
 	perfdata sections "$TMP/patched" >"$TMP/patched-sections"
@@ -43,7 +43,7 @@ test_mode_header_adds_at_most_two_percent()
 	constant_sections "$TMP/patched-sections" >"$TMP/got"
 	same "sections" "$TMP/want" "$TMP/got"
 	(($(size_of 25 "$TMP/patched-sections") <= $(size_of 25 "$TMP/unpatched-sections"))) ||
-		fail "the information about programs is larger"
+		fail "the section of bpf_prog_info is larger"
 	difference=$(($(size_of data "$TMP/patched-sections") - $(size_of data "$TMP/unpatched-sections")))
 	echo "events: $difference bytes more"
 	perfdata block "$TMP/patched" >"$TMP/block"
@@ -51,13 +51,13 @@ test_mode_header_adds_at_most_two_percent()
 		fail "the block does not have four keys of each program: $(cut -f 2 "$TMP/block" | sort | uniq -c)"
 	block=$(size_of block "$TMP/patched-sections")
 	size=$(stat -c %s "$TMP/plain")
-	echo "block: $block bytes, file without: $size"
+	echo "block: $block bytes, file without the block: $size bytes"
 	((1000 * ${difference#-} <= size)) || fail "the events differ by more than 0.1 %"
 	((block > 0 && 100 * block <= 2 * size)) || fail "the block is more than 2 % of the file"
 }
 
 # Upstream's records have the same bytes for the same functions and keys.
-test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
+test_a_file_of_mode_all_is_at_most_two_percent_larger_than_of_peer_perf()
 {
 	local peer all
 
@@ -70,7 +70,7 @@ test_mode_all_is_at_most_two_percent_larger_than_a_peers_file()
 	perfdata records "$TMP/all" >"$TMP/records"
 	# perf writes equal sets under one name once.
 	(($(grep -c -E $'_(many|first|second)\t4\t' "$TMP/records") == 3)) ||
-		fail "not a record of four keys for each function"
+		fail "not one record with four keys for each of three functions"
 	peer=$(stat -c %s "$TMP/peer")
 	all=$(stat -c %s "$TMP/all")
 	echo "$all bytes, upstream's file $peer"
@@ -85,8 +85,8 @@ callgrind_usable()
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"
 }
 
-# The instructions of a perf command in user space. perf forks, and each process has files of its
-# own. strcmp() does not count, because its instructions depend on the addresses of the strings. The
+# Print the instructions of a perf command in user space. perf forks; each process writes a file.
+# strcmp() does not count, because its instructions depend on the addresses of the strings. The
 # tunable makes free() merge chunks at once. Otherwise malloc() merges them at varying times, which
 # takes up to two percent of the instructions.
 instructions()

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The bpf() calls of perf record. Without metadata it makes six per program. Metadata adds at
-# most one per program and three per distinct map; one of the three reads the map.
+# The bpf() calls of perf record. Without metadata, perf record makes six calls per program. For
+# metadata, it makes at most one more per program, and three per distinct map; one reads the map.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -20,7 +20,7 @@ programs_of_others()
 }
 
 # Print the number of bpf() calls of "$1 record $2...". Try again if other programs came or went
-# meanwhile: their calls would count, too.
+# meanwhile: perf's calls for them would count, too.
 count_calls()
 {
 	local perf=$1 before
@@ -50,7 +50,7 @@ await_settled()
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
 }
 
-# Check the number of calls that $1 held programs with $2 distinct maps add.
+# check_calls N MAPS ARGUMENT...: check the calls for the N programs and MAPS maps of this hold.
 check_calls()
 {
 	local none some plain_none plain allowed
@@ -66,11 +66,11 @@ check_calls()
 	some=$(count_calls "$PBM_PERF")
 	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
 	plain=$(($(count_calls "$PBM_PERF" --bpf-metadata=none) - plain_none))
-	((plain <= $1 * PLAIN_CALLS)) || fail "$plain calls without metadata"
+	((plain <= $1 * PLAIN_CALLS)) || fail "$plain calls with --bpf-metadata=none"
 
 	allowed=$((plain + $1 + 3 * $2))
-	echo "$1 programs, $2 maps: $((some - none)) calls more than without any," \
-		"$plain without metadata, allowed $allowed"
+	echo "$1 programs, $2 maps: $((some - none)) calls more than without programs," \
+		"$plain with --bpf-metadata=none, at most $allowed allowed"
 	((some - none <= allowed)) || fail "too many calls"
 }
 
@@ -78,7 +78,7 @@ test_programs_with_a_map_each()		{ check_calls 20 20 -n 20 simple; }
 test_programs_that_share_a_map()	{ check_calls 20 1 shared; }
 test_programs_without_metadata()	{ check_calls 20 20 -n 20 none; }
 
-test_none_makes_no_more_calls_than_unpatched_perf()
+test_mode_none_makes_no_more_calls_than_unpatched_perf()
 {
 	local none base
 
@@ -87,8 +87,8 @@ test_none_makes_no_more_calls_than_unpatched_perf()
 	hold -n 20 simple
 	base=$(count_calls "$PBM_UNPATCHED_PERF")
 	none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
-	echo "with --bpf-metadata=none $none calls, unpatched $base"
-	((base > 20 * 5 && none <= base)) || fail "too many calls"
+	echo "$none calls with --bpf-metadata=none, $base of unpatched perf"
+	((base > 20 * 5 && none <= base)) || fail "wrong numbers of calls"
 }
 
 lookups()
@@ -124,7 +124,7 @@ start_traced()
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 PBM_PERF=$TMP/traced start_recording "$TMP/data" -a
 }
 
-# lookups_by_id [ID]
+# lookups_by_id [ID]: print how many times perf has looked up program ID, or any program.
 lookups_by_id()
 {
 	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=${1:-[0-9]*}," "$TMP/calls" || true
@@ -140,9 +140,9 @@ are_more_looked_up()
 	(($(lookups_by_id) > $1))
 }
 
-# perf looks at the program when it loads, 20, 80 and 320 ms later, and when the recording ends,
-# because its map may be bound late. In this test, the program does not change, so perf reads
-# nothing again.
+# perf looks at a program when it loads, 20, 80 and 320 ms later, and when the recording ends,
+# because a map may be bound to the program late. In this test, the program does not change, so
+# perf reads nothing again.
 test_a_program_that_loads_is_looked_up_five_times()
 {
 	local before
@@ -150,8 +150,8 @@ test_a_program_that_loads_is_looked_up_five_times()
 	command -v strace >/dev/null || skip "strace is not installed"
 	start_traced
 	hold none
-	await "four times" is_looked_up "${HELD_IDS[0]}" 4
-	# perf looks up the second program after a look at young programs.
+	await "four lookups of the program" is_looked_up "${HELD_IDS[0]}" 4
+	# Before perf looks up the second of these, it has looked at all young programs again.
 	for _ in 1 2; do
 		before=$(lookups_by_id)
 		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"
@@ -159,7 +159,7 @@ test_a_program_that_loads_is_looked_up_five_times()
 	done
 	stop_recording
 	[[ $(lookups_by_id "${HELD_IDS[0]}") = 5 ]] ||
-		fail "it is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
+		fail "the program is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
 }
 
 # perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols
@@ -171,8 +171,8 @@ test_kallsyms_is_read_to_its_end_once()
 	grep -q $'\t\\[bpf\\]$' /proc/kallsyms || skip "/proc/kallsyms has no BPF programs"
 	trace -f -qq -e trace=read -e signal=none -P /proc/kallsyms -o "$TMP/reads" \
 		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
-	grep -q ' = [1-9]' "$TMP/reads" || fail "it is not read at all"
-	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "read to its end $(grep -c ' = 0$' "$TMP/reads") times"
+	grep -q ' = [1-9]' "$TMP/reads" || fail "kallsyms is not read at all"
+	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "$(grep -c ' = 0$' "$TMP/reads") full reads, not 1"
 }
 
 # Only the thread that reads side band events unshares its file system. The last poll() of this
@@ -186,7 +186,7 @@ test_perf_ends_without_waiting_for_a_timeout()
 	cut -c 1-200 "$TMP/polls"
 	grep -q 'unshare(CLONE_FS)' "$TMP/calls" || fail "no thread reads side band events"
 	if tail -n 1 "$TMP/polls" | grep -q ' = 0 '; then
-		fail "its last poll() times out"
+		fail "the last poll() of the thread times out"
 	fi
 }
 

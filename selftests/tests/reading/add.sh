@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata-add: a JSON file has ids of programs, and keys that become their
-# metadata. This works for files and pipes of any writer. Nothing else changes.
+# perf inject --bpf-metadata-add adds the keys of a JSON file to the metadata of the programs whose
+# ids are in this file. This works for files and pipes. Events other than metadata stay the same.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -21,7 +21,7 @@ record_once()
 	mv "$TMP/json.part" "$TMP/json"
 }
 
-# One string has all characters that JSON escapes. One key is also a key of the first program.
+# make_json ID...: print keys of these programs as JSON. The value of one key needs escapes.
 make_json()
 {
 	python3 - "$@" <<-'END'
@@ -32,7 +32,7 @@ make_json()
 	END
 }
 
-# ID KEY VALUE of the programs in $TMP/json, from the bytes of file or pipe $1
+# Print ID KEY VALUE of the programs in $TMP/json, from the bytes of file or pipe $1
 metadata_of()
 {
 	local ids
@@ -43,7 +43,7 @@ metadata_of()
 		$1 in held { print $1, $4, $5 }' "$TMP/all-lines" | LC_ALL=C sort
 }
 
-# want_added FILE INPUT: FILE has the keys of $TMP/json, and the program's own "version"
+# want_added FILE INPUT: FILE has the metadata of INPUT, and the other keys of $TMP/json.
 want_added()
 {
 	metadata_of "$2" >"$TMP/declared"
@@ -71,11 +71,11 @@ want_message()
 	grep -q -e "$1" "$TMP/messages" || fail "no '$1' in: $(cat "$TMP/messages")"
 }
 
-test_keys_get_to_programs_by_id()
+test_keys_are_added_by_program_id()
 {
 	record_once
 	[[ $(metadata_of "$TMP/both" | cut -d ' ' -f 1 | sort -u) = "${HELD_IDS[0]}" ]] ||
-		fail "not the metadata of one program"
+		fail "want only metadata of program ${HELD_IDS[0]}"
 	add "$TMP/json" -i "$TMP/both" -o "$TMP/added"
 	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 	want_added "$TMP/added" "$TMP/both"
@@ -88,20 +88,20 @@ test_keys_get_to_programs_by_id()
 	want_added "$TMP/out" "$TMP/pipe"
 }
 
-# Metadata in records, which have no ids, counts as the program's own, too.
-test_records_of_others_count_as_declared()
+# A key in a record keeps its value, too, although records have no ids of programs.
+test_keys_in_records_keep_their_values()
 {
 	record_once
 	add "$TMP/json" -i "$TMP/records-only" -o "$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
 	add "$TMP/json" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
-	grep -q '_simple\[version=1' "$TMP/programs" || fail "not the version of the records"
+	grep -q '_simple\[version=1' "$TMP/programs" || fail "no name has the version in records"
 }
 
-# The events that name the program are compressed. perf inject takes the id from bpf_prog_info in a
-# file, and from the metadata in a pipe.
-test_programs_without_events()
+# The events that name the program are compressed. perf inject takes the id of the program from
+# bpf_prog_info in a file, and from the metadata in a pipe.
+test_programs_whose_events_are_compressed()
 {
 	local mode
 
@@ -122,7 +122,7 @@ test_programs_without_events()
 	done
 }
 
-test_other_events_stay()
+test_events_other_than_metadata_stay()
 {
 	record_once
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
@@ -134,7 +134,7 @@ test_other_events_stay()
 	same "events" "$TMP/want" "$TMP/got"
 }
 
-test_added_keys_are_shown_and_named()
+test_added_keys_are_in_the_header_and_in_names()
 {
 	record_once
 	add "$TMP/json" -i "$TMP/both" -o "$TMP/added"
@@ -145,10 +145,10 @@ test_added_keys_are_shown_and_named()
 		-i "$TMP/both" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
 	grep -q '_none\[unit=a.service\]\[version=other\]' "$TMP/programs" || fail "no name has the unit"
-	grep -q '_simple\[unit=a.service\]\[version=1' "$TMP/programs" || fail "not the version that is declared"
+	grep -q '_simple\[unit=a.service\]\[version=1' "$TMP/programs" || fail "no name has the declared version"
 }
 
-test_programs_that_the_input_lacks_are_warned_of()
+test_perf_warns_of_programs_that_the_input_lacks()
 {
 	local option
 
@@ -158,7 +158,7 @@ test_programs_that_the_input_lacks_are_warned_of()
 		add "$TMP/others" ${option:+"$option"} -i "$TMP/both" -o "$TMP/out"
 		want_message "lacks 2 BPF programs of $TMP/others"
 		(($(grep -c lacks "$TMP/messages") == 1)) || fail "$(cat "$TMP/messages")"
-		! "$PBM_PERF" report --header-only -i "$TMP/out" | grep a.service || fail "they are in the header"
+		! "$PBM_PERF" report --header-only -i "$TMP/out" | grep a.service || fail "header has a.service"
 	done
 	record "$TMP/no-programs" --no-bpf-event
 	add "$TMP/json" -i "$TMP/no-programs" -o "$TMP/out"
@@ -168,16 +168,16 @@ test_programs_that_the_input_lacks_are_warned_of()
 	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 }
 
-# refused FILE MESSAGE
+# refused FILE MESSAGE: perf inject must refuse the JSON file FILE with this message.
 refused()
 {
 	! "$PBM_PERF" inject --bpf-metadata-add "$1" -i "$TMP/both" -o "$TMP/out" 2>"$TMP/messages" ||
-		fail "not refused: $(cat "$1")"
+		fail "perf inject accepts: $(cat "$1")"
 	want_message "$2"
 }
 
 # The number in a message is the byte at which reading ends.
-test_broken_files_are_errors()
+test_broken_json_files_are_errors()
 {
 	local byte text
 
@@ -216,12 +216,12 @@ test_broken_files_are_errors()
 	refused "$TMP/not-there" "Can't read $TMP/not-there: No such file"
 }
 
-test_a_file_in_place_is_refused()
+test_an_update_in_place_is_refused()
 {
 	record_once
 	cp "$TMP/both" "$TMP/copy"
 	! "$PBM_PERF" inject --vm-time-correlation=1 --force --bpf-metadata-add "$TMP/json" -i "$TMP/copy" \
-		2>"$TMP/messages" || fail "not refused"
+		2>"$TMP/messages" || fail "perf inject accepts an update in place"
 	want_message "can't rewrite a file that is updated in place"
 }
 

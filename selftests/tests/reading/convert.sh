@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf data convert --to-json writes the metadata after the samples, as JSON values, and the
-# program of each frame.
+# perf data convert --to-json writes the program of each frame, and after the samples the metadata
+# as JSON values. The metadata in the header of perf.data is called the block.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -20,7 +20,7 @@ record_once()
 	mv "$TMP/data.part" "$TMP/data"
 }
 
-# Convert $1 to $1.json. Python's parser must accept it.
+# Convert file $1 to $1.json, which must be valid JSON and have samples.
 convert()
 {
 	rm -f "$1.json"
@@ -29,7 +29,7 @@ convert()
 	grep -q '"samples"' "$TMP/parsed" || fail "$1.json has no samples"
 }
 
-# ID NAME KEY VALUE of each entry, separated by tabs; the values are normalized JSON
+# Print ID NAME KEY VALUE of each key in $1.json, separated by tabs; values are normalized JSON.
 entries_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -44,7 +44,7 @@ entries_of()
 	END
 }
 
-# The same from the block of file $1
+# Print the same from the block of file $1.
 entries_in_block()
 {
 	perfdata block "$1" | python3 -c '
@@ -58,17 +58,17 @@ for line in sys.stdin.read().splitlines():
 '
 }
 
-test_values_are_json_of_their_own()
+test_values_become_json_values()
 {
 	record_once
 	convert "$TMP/data"
 	entries_in_block "$TMP/data" >"$TMP/want"
-	(($(wc -l <"$TMP/want") > 280)) || fail "next to no entries in the block"
+	(($(wc -l <"$TMP/want") > 280)) || fail "too few entries in the block"
 	entries_of "$TMP/data" >"$TMP/got"
 	same "entries" "$TMP/want" "$TMP/got"
 }
 
-test_a_pipe_has_the_same()
+test_values_from_a_pipe_are_the_same()
 {
 	hold types busy_v1 keys_203
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/pipe-ids"
@@ -80,11 +80,11 @@ test_a_pipe_has_the_same()
 	entries_of "$TMP/pipe" | held_lines "$TMP/pipe-ids" >"$TMP/got"
 	same "entries" "$TMP/want" "$TMP/got"
 	[[ $(perfdata types "$TMP/piped" | grep -c -x 9) = $(grep -c '"timestamp"' "$TMP/pipe.json") ]] ||
-		fail "not all samples are there"
+		fail "the JSON file does not have all samples"
 }
 
-# UTF-8 is kept, for example in names of processes. Each byte that is not UTF-8 becomes one
-# character.
+# UTF-8 is kept, for example in names of processes. Each byte that is not UTF-8 becomes U+FFFD, the
+# replacement character.
 test_text_is_utf8()
 {
 	local program=$TMP/$'caf\xc3\xa9\xff'
@@ -93,7 +93,7 @@ test_text_is_utf8()
 	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/utf8" -- \
 		"$program" if=/dev/zero of=/dev/null bs=1M count=500 status=none
 	convert "$TMP/utf8"
-	python3 - "$TMP/utf8.json" <<-'END' || fail "not the name: $(grep -m 2 '"comm"' "$TMP/utf8.json")"
+	python3 - "$TMP/utf8.json" <<-'END' || fail "another name: $(grep -m 2 '"comm"' "$TMP/utf8.json")"
 	import json, sys
 	with open(sys.argv[1], encoding="utf-8") as file:
 	    comms = {sample["comm"] for sample in json.load(file)["samples"]}
@@ -101,7 +101,7 @@ test_text_is_utf8()
 	END
 }
 
-# Only the lines of the programs in file $1: their records truncate nothing.
+# Print the input lines of the programs in file $1. The records of these programs truncate nothing.
 held_lines()
 {
 	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held' "${1:-$TMP/ids}" -
@@ -116,7 +116,7 @@ test_values_from_records_are_the_same()
 	same "entries" "$TMP/want" "$TMP/got"
 }
 
-test_values_that_are_cut_are_strings()
+test_truncated_values_are_strings()
 {
 	hold -o lengths
 	record "$TMP/lengths"
@@ -130,7 +130,7 @@ test_values_that_are_cut_are_strings()
 	grep -q '[.][.][.]"$' "$TMP/want"
 }
 
-# Each key of $1.json once. grep would also find the words in paths and command lines.
+# Print each JSON key of $1.json once. grep would also find such words in paths and command lines.
 keys_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -144,32 +144,32 @@ keys_of()
 	END
 }
 
-test_without_metadata_there_is_no_key()
+test_json_without_metadata_has_no_key_for_metadata()
 {
 	hold simple
 	record "$TMP/none" --bpf-metadata=none
 	convert "$TMP/none"
 	keys_of "$TMP/none" >"$TMP/keys"
-	grep -q -x cmdline "$TMP/keys" || fail "these are no keys: $(cat "$TMP/keys")"
+	grep -q -x cmdline "$TMP/keys" || fail "no key cmdline in: $(cat "$TMP/keys")"
 	if grep -e metadata "$TMP/keys"; then
-		fail "there is one"
+		fail "the JSON file has a key for metadata"
 	fi
 }
 
-# ID<TAB>SAMPLES of each program: the number of samples in its functions
+# Print ID<TAB>SAMPLES of each program in file $1: the number of samples in its functions.
 samples_in_file()
 {
 	local period
 
 	period=$("$PBM_PERF" script -G -F period -i "$1" | sort -u)
-	(($(wc -w <<<"$period") == 1)) || fail "the samples have periods: $period"
+	(($(wc -w <<<"$period") == 1)) || fail "the samples have several periods: $period"
 	perfdata costs "$1" | awk -F '\t' -v period="$period" '{ sum[$1] += $4 / period }
 		END { for (id in sum) print id "\t" sum[id] }' | sort
 }
 
-# The same from the first frames in $1.json. Another frame in a function of a program must have the
-# id of a program with such a function (see "perfdata programs"). If the caller of such a function
-# belongs to a program, it is the same program.
+# Print the same from the first frame of each sample in $1.json. Each frame in a BPF function must
+# have the id of a program with this function (see "perfdata programs"). All BPF functions of a
+# callchain must belong to one program.
 samples_in_json()
 {
 	python3 - "$1.json" 3< <(perfdata programs "$1") <<-'END' | sort
@@ -188,7 +188,7 @@ samples_in_json()
 	    for number, frame in zip(ids, sample["callchain"]):
 	        known = functions.get(number, [])
 	        if (number != "N/A" or frame.get("dso", "").startswith("bpf_prog_")) and frame["symbol"] not in known:
-	            sys.exit(f"{frame} is of {known}")
+	            sys.exit(f"{frame} is not one of {known}")
 	    if len({number for number in ids if number != "N/A"}) > 1:
 	        sys.exit(f"several programs: {sample}")
 	for number, nr in costs.items():
@@ -216,7 +216,7 @@ test_frames_name_their_programs()
 	done
 }
 
-# ID<TAB>NAME of the programs whose metadata is {}
+# Print ID<TAB>NAME of the programs in $1.json whose metadata is {}.
 without_in_json()
 {
 	python3 - "$1.json" <<-'END' | sort
@@ -230,14 +230,14 @@ without_in_json()
 	END
 }
 
-# Programs are not listed if the file does not say that perf has looked for their metadata, for
-# example a file with records only.
+# A file with only records does not tell whether a program without records has no metadata, or perf
+# did not look for it. Then the program is not listed.
 test_programs_without_metadata_are_listed()
 {
 	hold busy busy_v1
 	record "$TMP/without"
 	perfdata without "$TMP/without" | sort >"$TMP/want"
-	grep -q -x "${HELD_IDS[0]}"$'\t'busy "$TMP/want" || fail "not in the block: $(cat "$TMP/want")"
+	grep -q -x "${HELD_IDS[0]}"$'\t'busy "$TMP/want" || fail "block lacks busy: $(cat "$TMP/want")"
 	convert "$TMP/without"
 	without_in_json "$TMP/without" >"$TMP/got"
 	same "programs without metadata" "$TMP/want" "$TMP/got"
@@ -257,7 +257,7 @@ test_hostile_text_stays_inside_its_string()
 	# Quotes, ESC, invalid UTF-8, parts of JSON; each as long as the text that it replaces
 	for text in 'a","b":' '"ab\\"}"' '{"a":1,' '[1,2"]}' '"\\uD80"' '1,"b":2' '\x1b]0;xy\x07' '\xff\xc3\x28\xf0"ab'; do
 		LC_ALL=C sed "s/\"1\.2\.3\"/$text/g" "$TMP/simple" >"$TMP/hostile"
-		[[ $(stat -c %s "$TMP/hostile") = $(stat -c %s "$TMP/simple") ]] || fail "'$text' is not as long"
+		[[ $(stat -c %s "$TMP/hostile") = $(stat -c %s "$TMP/simple") ]] || fail "bad length of '$text'"
 		convert "$TMP/hostile"
 		entries_of "$TMP/hostile" | grep "^${HELD_IDS[0]}"$'\tsimple\t' >"$TMP/got"
 		cat "$TMP/got"

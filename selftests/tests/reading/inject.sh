@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata keeps, converts or removes records and the block in the header. This
-# works for files and pipes of any writer. The samples are kept.
+# perf inject --bpf-metadata keeps, converts or removes metadata: the records, and the metadata in
+# the header, which is called the block. This works for files and pipes, and keeps the samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -31,7 +31,7 @@ record_once()
 		tr , '\n' | sort -u >"$TMP/functions"
 	held_entries "$TMP/pipe" | sort >"$TMP/pipe-entries"
 	held_entries "$TMP/both" >"$TMP/entries.part"
-	(($(wc -l <"$TMP/entries.part") >= 18)) || fail "next to no records"
+	(($(wc -l <"$TMP/entries.part") >= 18)) || fail "too few entries in records"
 	mv "$TMP/entries.part" "$TMP/entries"
 }
 
@@ -40,25 +40,25 @@ inject()
 	"$PBM_PERF" inject "$@"
 }
 
-# The samples, without symbols
+# samples_of FILE [PERF]: print the samples without symbols.
 samples_of()
 {
 	"${2:-$PBM_PERF}" script -F comm,tid,cpu,time,event,ip,period -i "$1"
 }
 
-# same_samples RECORDING FILE: FILE was made from RECORDING, and has the same samples.
+# same_samples RECORDING FILE [PERF]: FILE was made from RECORDING, and has the same samples.
 same_samples()
 {
 	if [[ ! -e $1.samples ]]; then
 		samples_of "$1" >"$1.samples"
-		(($(wc -l <"$1.samples") == $(perfdata types "$1" | grep -c -x 9))) || fail "not all samples of $1"
+		(($(wc -l <"$1.samples") == $(perfdata types "$1" | grep -c -x 9))) || fail "lost samples of $1"
 	fi
 	samples_of "$2" "${3:-}" >"$TMP/got"
 	same "samples of $2" "$1.samples" "$TMP/got"
 }
 
-# The entries in the records of the held programs. Other programs come and go, so a pipe that is
-# recorded later may lack some of them.
+# Print the entries in the records of the held programs in file $1. Other programs come and go, so
+# recordings differ in the records of those.
 held_entries()
 {
 	perfdata all-entries "$1" >"$TMP/all-entries"
@@ -71,8 +71,8 @@ want_records()
 	same "records of $1" "$TMP/entries" "$TMP/got"
 }
 
-# The entries of the held programs in the block of file $1. Records may truncate entries of other
-# programs. The numbers of sets depend on other programs, so they are left out.
+# Print ID NAME KEY VALUE of the held programs from the block of file $1. Records may truncate the
+# values of other programs. The column SET is left out: its numbers depend on other programs.
 held_lines()
 {
 	perfdata block "$1" >"$TMP/all-lines"
@@ -99,7 +99,7 @@ want_no_block()
 	[[ ! -s $TMP/got ]] || fail "$1 has a block"
 }
 
-# The bpf_prog_infos before the block are unchanged.
+# The features 25 (bpf_prog_info, without the block) and 26 (BTF) of file $1 have unchanged sizes.
 want_prog_infos()
 {
 	perfdata sections "$TMP/both" | grep -E $'^2[56]\t' >"$TMP/want"
@@ -107,8 +107,8 @@ want_prog_infos()
 	same "features of $1" "$TMP/want" "$TMP/got"
 }
 
-# With "all", the records are where perf record writes them.
-test_default_and_all_keep_what_is_there()
+# Mode all puts the records at the places where perf record writes them.
+test_default_and_mode_all_keep_all_metadata()
 {
 	local mode
 
@@ -132,7 +132,7 @@ test_default_and_all_keep_what_is_there()
 }
 
 # The block has the ids of the programs, so perf inject can keep it without the compressed events.
-test_header_keeps_the_block_of_compressed_events()
+test_mode_header_keeps_the_block_of_a_compressed_file()
 {
 	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
 	hold simple
@@ -142,16 +142,16 @@ test_header_keeps_the_block_of_compressed_events()
 	perfdata types "$TMP/compressed" >"$TMP/types"
 	grep -q -x 84 "$TMP/types" || fail "no records"
 	inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/out" 2>"$TMP/messages"
-	! grep -e 'lost the metadata' "$TMP/messages" || fail "it warns of a loss"
+	! grep -e 'lost the metadata' "$TMP/messages" || fail "perf inject warns of lost metadata"
 	perfdata types "$TMP/out" >"$TMP/types"
-	! grep -x 84 "$TMP/types" || fail "there are records"
+	! grep -x 84 "$TMP/types" || fail "the output has records"
 	perfdata block "$TMP/compressed" >"$TMP/want"
 	perfdata block "$TMP/out" >"$TMP/got"
 	[[ -s $TMP/want ]] || fail "no block"
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-test_header_leaves_records_out_and_keeps_the_block()
+test_mode_header_removes_records_and_keeps_the_block()
 {
 	local file
 
@@ -165,7 +165,7 @@ test_header_leaves_records_out_and_keeps_the_block()
 	done
 }
 
-test_header_makes_the_block_from_records()
+test_mode_header_makes_the_block_from_records()
 {
 	record_once
 	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out" 2>"$TMP/messages"
@@ -182,8 +182,8 @@ test_header_makes_the_block_from_records()
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# From a pipe to a file, from a file to a pipe, and from a pipe to a pipe
-test_the_block_is_where_the_output_has_it()
+# perf inject copies a pipe to a file, a pipe to a pipe, and a file to a pipe.
+test_the_block_is_at_its_place_in_files_and_pipes()
 {
 	local mode
 
@@ -208,7 +208,7 @@ test_the_block_is_where_the_output_has_it()
 	done
 }
 
-# If an older perf makes a file of a pipe, it leaves the block's events in the data.
+# If unpatched perf makes a file from a pipe, the events with the block stay among the samples.
 test_a_block_in_the_data_is_moved_to_the_header()
 {
 	unpatched_perf
@@ -218,14 +218,14 @@ test_a_block_in_the_data_is_moved_to_the_header()
 	want_block "$TMP/odd"
 	rm -f "$TMP/odd.json"
 	"$PBM_PERF" data convert --to-json "$TMP/odd.json" -i "$TMP/odd"
-	grep -q -e '"version": "2.0"' "$TMP/odd.json" || fail "not in JSON"
+	grep -q -e '"version": "2.0"' "$TMP/odd.json" || fail "the JSON file lacks the version"
 	inject -i "$TMP/odd" -o "$TMP/out"
 	want_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# The block has several pieces. It goes from a pipe to a pipe, to a file, and back to a pipe. From a
-# file that an older perf made of a pipe, it goes from the data to the header.
+# In a pipe, a large block is split into several events, the pieces. perf inject must keep the whole
+# block if it copies a pipe or a file, or a file that unpatched perf made from a pipe with pieces.
 test_the_pieces_of_a_pipe_become_one_block()
 {
 	local input output=0
@@ -258,8 +258,8 @@ test_the_pieces_of_a_pipe_become_one_block()
 	same_samples "$TMP/large" "$TMP/out"
 }
 
-# With build ids, perf inject sorts the samples.
-test_header_with_build_ids()
+# With -b (build ids), perf inject sorts the samples.
+test_mode_header_with_build_ids()
 {
 	record_once
 	inject -b --bpf-metadata=header -i "$TMP/both" -o "$TMP/out"
@@ -268,7 +268,7 @@ test_header_with_build_ids()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# The build ids are the only features of this file.
+# The output has no features except the build ids.
 test_a_pipe_becomes_a_file_with_build_ids()
 {
 	"$PBM_PERF" record -q -e cpu-clock -o - true >"$TMP/stream"
@@ -277,7 +277,7 @@ test_a_pipe_becomes_a_file_with_build_ids()
 	grep -q -E '^[0-9a-f]{16,40} .' "$TMP/out" || fail "no build IDs: $(cat "$TMP/out")"
 }
 
-test_none_leaves_both_out()
+test_mode_none_removes_records_and_block()
 {
 	local file
 
@@ -294,8 +294,8 @@ test_none_leaves_both_out()
 	want_no_block "$TMP/out"
 	same_samples "$TMP/pipe" "$TMP/out"
 
-	# Mode none keeps bpf_prog_info. With many programs, it does not fit into an event of a
-	# pipe, and neither pipe has it.
+	# Mode none keeps bpf_prog_info. With many programs, bpf_prog_info does not fit into an
+	# event of a pipe. Then neither pipe has it.
 	inject -i "$TMP/both" -o - >"$TMP/piped"
 	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
 	"$PBM_PERF" report --header -i - <"$TMP/piped" | grep '^# bpf_prog_info' >"$TMP/want" || :
@@ -303,7 +303,7 @@ test_none_leaves_both_out()
 	same "bpf_prog_info of a pipe" "$TMP/want" "$TMP/got"
 }
 
-test_pipes_get_what_the_file_has()
+test_pipes_get_all_metadata_of_the_input()
 {
 	record_once
 	inject -i "$TMP/both" -o - >"$TMP/out"
@@ -322,7 +322,7 @@ test_pipes_get_what_the_file_has()
 	same_samples "$TMP/pipe" "$TMP/out"
 }
 
-# perf inject must refuse these options. Its output is in $TMP/out.
+# must_refuse OPTION...: perf inject must fail, and write only messages. $TMP/messages has them.
 must_refuse()
 {
 	local status=0
@@ -330,24 +330,24 @@ must_refuse()
 	rm -f "$TMP/out"
 	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
 	cat "$TMP/messages"
-	# Only these are crashes: errors of perf have a status above 128, too.
+	# 134 to 139 are crashes. Other errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
-	[[ ! -s $TMP/stdout && ! -e $TMP/out ]] || fail "there is output"
+	[[ ! -s $TMP/stdout && ! -e $TMP/out ]] || fail "perf inject fails, but writes output"
 }
 
-test_modes_are_those_of_perf_record()
+test_an_unknown_mode_is_refused_as_by_perf_record()
 {
 	record_once
 	must_refuse --bpf-metadata=some -i "$TMP/both" -o "$TMP/out"
 	sed -n 1p "$TMP/messages" >"$TMP/got"
 	"$PBM_PERF" record --bpf-metadata=some -o "$TMP/refused" true 2>&1 | sed -n 1p >"$TMP/want" || true
-	[[ -s $TMP/want ]] || fail "perf record says nothing"
+	[[ -s $TMP/want ]] || fail "perf record prints no error"
 	same "message" "$TMP/want" "$TMP/got"
 }
 
-test_older_perf_reads_what_header_wrote()
+test_unpatched_perf_reads_output_of_mode_header()
 {
 	unpatched_perf
 	record_once
@@ -355,7 +355,7 @@ test_older_perf_reads_what_header_wrote()
 	same_samples "$TMP/both" "$TMP/out" "$PBM_UNPATCHED_PERF"
 }
 
-test_older_perf_carries_the_block_through()
+test_unpatched_perf_inject_keeps_the_block()
 {
 	unpatched_perf
 	record_once
@@ -364,7 +364,7 @@ test_older_perf_carries_the_block_through()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-test_header_makes_the_block_from_records_of_a_peer()
+test_mode_header_makes_the_block_from_records_of_peer_perf()
 {
 	peer_perf
 	hold -o busy_v1 simple functions
@@ -382,24 +382,24 @@ test_header_makes_the_block_from_records_of_a_peer()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-# The file looks as if from perf record --kcore, which some kernels do not allow.
-test_aslr_leaves_the_kernel_out()
+# The recording looks like one of perf record --kcore, which some kernels do not allow.
+test_aslr_removes_addresses_of_the_kernel()
 {
 	mkdir -p "$TMP/dir/kcore_dir"
 	record "$TMP/dir/data"
 	echo "ffffffff81234567 T _text" >"$TMP/dir/kcore_dir/kallsyms"
 	inject -i "$TMP/dir" -o "$TMP/copy"
-	grep -q -r ffffffff81234567 "$TMP/copy" || fail "inject doesn't copy kallsyms at all"
+	grep -q -r ffffffff81234567 "$TMP/copy" || fail "without --aslr, kallsyms is not copied"
 	inject --aslr -i "$TMP/dir" -o "$TMP/hidden"
 	if grep -r ffffffff81234567 "$TMP/hidden"; then
-		fail "an address is there"
+		fail "the output has a kernel address"
 	fi
 	samples_of "$TMP/hidden" >"$TMP/got"
 	[[ -s $TMP/got ]] || fail "the samples are lost"
 }
 
 # Upstream's perf writes a variable named just bpf_metadata_ with an empty key.
-test_an_empty_key_of_a_peer_costs_only_its_entry()
+test_only_the_entry_with_an_empty_key_is_left_out()
 {
 	local perf
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf inject --bpf-metadata-names: values become part of the names of functions. This works for
-# files and pipes of any writer and for any reader. Nothing else changes.
+# files and pipes, with records or with the block, which is the metadata in the header. All readers
+# of perf.data show the new names. Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-
 
 NATIVE_ONLY="the test rewrites files"
 BUSY=$(own busy)
@@ -25,17 +25,17 @@ record_once()
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/block-only"
 	record - -g -F 2000 >"$TMP/pipe"
 	functions_of "$TMP/both" >"$TMP/functions.part"
-	(($(wc -l <"$TMP/functions.part") >= 9)) || fail "next to no functions"
+	(($(wc -l <"$TMP/functions.part") >= 9)) || fail "too few functions"
 	mv "$TMP/functions.part" "$TMP/functions"
 }
 
-# names FILE NEW KEYS [OPTION...]
+# names FILE NEW KEYS [OPTION...]: copy FILE to NEW, with the values of KEYS in names of functions.
 names()
 {
 	"$PBM_PERF" inject --bpf-metadata-names="$3" -i "$1" -o "$2" "${@:4}"
 }
 
-# ID<TAB>FUNCTION of the held programs, sorted by id
+# Print ID<TAB>FUNCTION of the held programs in file $1, sorted by id.
 functions_of()
 {
 	perfdata programs "$1" >"$TMP/programs"
@@ -44,8 +44,8 @@ functions_of()
 		"$TMP/ids" "$TMP/programs"
 }
 
-# new_names KEYS FILE: the names that the values in the block of $TMP/both must give to the
-# functions, for the programs in FILE
+# new_names KEYS IDS: print ID<TAB>NAME, the names that functions must get. Programs that are not in
+# file IDS keep their names. The values come from the block of $TMP/both.
 new_names()
 {
 	perfdata block "$TMP/both" >"$TMP/block"
@@ -76,8 +76,8 @@ new_names()
 	END
 }
 
-# want_names NEW KEYS [FILE]: the KSYMBOLs have these names, and there are no records: those would
-# have other names.
+# want_names NEW KEYS [IDS]: the KSYMBOLs of file NEW have the names that new_names prints. NEW has
+# no records, because records would have the old names.
 want_names()
 {
 	new_names "$2" "${3:-$TMP/ids}" >"$TMP/want"
@@ -86,8 +86,8 @@ want_names()
 	want_no_records "$1"
 }
 
-# samples_of PERF FILE: the samples, without the added values and without the names of user space: a
-# pipe has no names of the vdso, and a container may have another file under a path.
+# samples_of PERF FILE: print the samples without added values, and without names of user space: a
+# pipe has no names of the vdso, and in a container, another file may have the same path.
 samples_of()
 {
 	"$1" script -i "$2" 2>"$TMP/err" |
@@ -102,12 +102,12 @@ same_samples()
 	same "samples of $3" "$TMP/want-samples" "$TMP/got-samples"
 }
 
-test_functions_have_the_values()
+test_names_of_functions_have_the_values()
 {
 	record_once
 	names "$TMP/both" "$TMP/named" version
 	want_names "$TMP/named" version
-	grep -q "_$BUSY\[version=1.0\]\$" "$TMP/got" || fail "not as the manual says"
+	grep -q "_$BUSY\[version=1.0\]\$" "$TMP/got" || fail "no name ends in [version=1.0]"
 	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
 }
 
@@ -120,8 +120,8 @@ test_the_block_stays()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-# The kernel's symbol of the main function has another tag than perf's.
-test_unloaded_functions_have_them_too()
+# The kernel's KSYMBOL of the main function has another tag than perf's KSYMBOL of this function.
+test_names_of_unloaded_functions_have_the_values()
 {
 	local id
 
@@ -140,7 +140,7 @@ test_unloaded_functions_have_them_too()
 	same "unloaded functions" "$TMP/want" "$TMP/got"
 }
 
-test_files_and_pipes()
+test_names_in_a_pipe_have_the_values()
 {
 	record_once
 	names "$TMP/both" - version >"$TMP/to-pipe"
@@ -148,31 +148,31 @@ test_files_and_pipes()
 	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
 }
 
-# shellcheck disable=SC2002 # a file is not copied
-test_a_pipe_is_kept_in_the_directory_for_it()
+# shellcheck disable=SC2002 # perf copies a pipe, but not a file
+test_a_pipe_is_copied_to_a_file_in_tmpdir()
 {
 	record_once
 	mkdir "$TMP/tmpdir"
 	cat "$TMP/pipe" | TMPDIR=$TMP/tmpdir names - "$TMP/named" version
-	functions_of "$TMP/named" | grep "_$(own simple)\[version=" >/dev/null || fail "no names with a value"
-	[[ -z $(ls "$TMP/tmpdir") ]] || fail "something is left: $(ls "$TMP/tmpdir")"
+	functions_of "$TMP/named" | grep "_$(own simple)\[version=" >/dev/null || fail "no name has a value"
+	[[ -z $(ls "$TMP/tmpdir") ]] || fail "files are left: $(ls "$TMP/tmpdir")"
 	if cat "$TMP/pipe" | TMPDIR=$TMP/nowhere names - "$TMP/not-named" version 2>"$TMP/err"; then
-		fail "TMPDIR isn't used"
+		fail "perf inject does not use TMPDIR"
 	fi
 	grep 'standard input to a temporary file .*No such file' "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
-test_records_are_enough()
+test_values_can_come_from_records()
 {
 	record_once
-	# The records do not tell which of the two programs of one name has which set.
+	# The first two programs have the same name, so records do not tell their versions.
 	sed 1,2d "$TMP/ids" >"$TMP/decided"
 	names "$TMP/records-only" "$TMP/named" version 2>"$TMP/err"
 	want_names "$TMP/named" version "$TMP/decided"
 	grep 'lost the metadata of .* BPF functions' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
 }
 
-test_the_block_is_enough()
+test_values_can_come_from_the_block()
 {
 	record_once
 	names "$TMP/block-only" "$TMP/block-only-named" version
@@ -180,7 +180,7 @@ test_the_block_is_enough()
 	want_no_records "$TMP/block-only-named"
 }
 
-test_modes_combine()
+test_names_and_modes_can_be_combined()
 {
 	record_once
 	names "$TMP/both" "$TMP/block-only-named" version --bpf-metadata=header
@@ -191,8 +191,8 @@ test_modes_combine()
 	same "block" "$TMP/want" "$TMP/got"
 
 	names "$TMP/records-only" "$TMP/block-only-named" version --bpf-metadata=none
-	functions_of "$TMP/block-only-named" | grep "_$(own simple)\[version=" || fail "no values without metadata"
-	[[ -z $(perfdata block "$TMP/block-only-named") ]] || fail "there is a block"
+	functions_of "$TMP/block-only-named" | grep "_$(own simple)\[version=" || fail "mode none drops the values"
+	[[ -z $(perfdata block "$TMP/block-only-named") ]] || fail "mode none keeps the block"
 	want_no_records "$TMP/block-only-named"
 }
 
@@ -209,7 +209,7 @@ test_standard_input_that_is_not_at_its_start()
 		dd bs=5000 count=1 of=/dev/null status=none
 		names - - version
 	} <"$TMP/later" >"$TMP/got"
-	cmp "$TMP/want" "$TMP/got" || fail "other bytes"
+	cmp "$TMP/want" "$TMP/got" || fail "the output depends on the start"
 }
 
 # generate: write $TMP/file. Standard input is Python code that changes "file".
@@ -224,19 +224,19 @@ generate()
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file"
 }
 
-# FLAGS<TAB>NAME of each KSYMBOL of a file
+# Print FLAGS<TAB>NAME of each KSYMBOL in file $1.
 ksymbols_of()
 {
 	"$PBM_PERF" script --show-bpf-events -i "$1" 2>"$TMP/err" |
 		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1\t\2/p'
 }
 
-# The second program at this address is gamma, whose BPF_EVENT was lost.
-test_a_program_at_the_address_of_another_has_its_own_name()
+# gamma gets the address of alpha after alpha is unloaded. The BPF_EVENT of gamma was lost.
+test_a_program_at_a_reused_address_has_its_own_name()
 {
 	generate <<-'END'
 		gamma = perfgen.GAMMA[:3] + (perfgen.ALPHA[3],)
-		file.time = 2000                # after all others
+		file.time = 2000                # after all other events
 		file.odd = file.ksymbol(perfgen.ALPHA, flags=1) + file.ksymbol(gamma) + file.ksymbol(gamma, flags=1)
 		file.time = 1000
 	END
@@ -249,7 +249,7 @@ test_a_program_at_the_address_of_another_has_its_own_name()
 	same "names" "$TMP/want" "$TMP/got"
 }
 
-# In the three rounds, the limit is at each place within an encoded character.
+# In each of the three rounds, the limit is at another byte of an encoded character.
 test_a_long_value_is_cut_between_characters()
 {
 	local before name
@@ -270,7 +270,7 @@ test_a_long_value_is_cut_between_characters()
 	done
 }
 
-test_a_second_run_replaces_the_first()
+test_a_second_run_replaces_the_values_of_the_first()
 {
 	record_once
 	names "$TMP/both" "$TMP/first" owner,number,odd
@@ -284,7 +284,7 @@ test_a_second_run_replaces_the_first()
 	want_names "$TMP/third" owner
 }
 
-test_no_value_ends_a_name()
+test_values_are_encoded_in_names()
 {
 	local key
 
@@ -292,13 +292,13 @@ test_no_value_ends_a_name()
 	for key in array empty long number odd percents odd,version; do
 		names "$TMP/both" "$TMP/named" "$key"
 		want_names "$TMP/named" "$key"
-		grep "_$(own named)\[${key%%,*}=" "$TMP/got" >"$TMP/named-got" || fail "no value of $key"
-		! grep -P '\t.{512}' "$TMP/named-got" || fail "a name of $key is too long"
-		! grep -P '\t.*[^][\w%=+.:~@-]' "$TMP/named-got" || fail "a name of $key isn't clean"
+		grep "_$(own named)\[${key%%,*}=" "$TMP/got" >"$TMP/named-got" || fail "no name has $key"
+		! grep -P '\t.{512}' "$TMP/named-got" || fail "a name with $key is too long"
+		! grep -P '\t.*[^][\w%=+.:~@-]' "$TMP/named-got" || fail "bad byte in a name of $key"
 	done
 }
 
-test_unknown_keys_are_warned_of()
+test_perf_warns_of_unknown_keys()
 {
 	record_once
 	names "$TMP/both" "$TMP/named" nope 2>"$TMP/err"
@@ -311,12 +311,12 @@ test_impossible_combinations_are_refused()
 	record_once
 	if "$PBM_PERF" inject --bpf-metadata-names=version --vm-time-correlation=dry-run \
 		-i "$TMP/both" 2>"$TMP/err"; then
-		fail "an update in place is accepted"
+		fail "perf inject accepts an update in place"
 	fi
 	grep -q "^--bpf-metadata-names can't be combined with" "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
-test_compressed_events_are_warned_of()
+test_perf_warns_of_compressed_events()
 {
 	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
 	start_recording "$TMP/compressed" -a -z
@@ -326,20 +326,20 @@ test_compressed_events_are_warned_of()
 	grep -q '^WARNING: .* are compressed' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
 }
 
-test_unpatched_perf_shows_them()
+test_unpatched_perf_shows_the_values()
 {
 	[[ -n ${PBM_UNPATCHED_PERF:-} ]] || skip "PBM_UNPATCHED_PERF is not set"
 	record_once
 	names "$TMP/both" "$TMP/block-only-named" version --bpf-metadata=header
 	same_samples "$PBM_UNPATCHED_PERF" "$TMP/block-only" "$TMP/block-only-named"
 	"$PBM_UNPATCHED_PERF" script -F ip,sym -i "$TMP/block-only-named" |
-		grep -o "_$BUSY\[.*\]" | sort -u >"$TMP/got" || fail "no named program"
+		grep -o "_$BUSY\[.*\]" | sort -u >"$TMP/got" || fail "no name has a value"
 	printf '%s\n' "_${BUSY}[version=1.0]" "_${BUSY}[version=2.0]" >"$TMP/want"
 	same "names" "$TMP/want" "$TMP/got"
 }
 
 # The input of flame graphs: one line for each stack, with ";" between functions
-test_stackcollapse_shows_them()
+test_stackcollapse_shows_the_values()
 {
 	local file
 
@@ -350,8 +350,8 @@ test_stackcollapse_shows_them()
 		PERF_EXEC_PATH=$OUTPUT "$PBM_PERF" script -s "$OUTPUT/scripts/python/stackcollapse.py" \
 			-i "$TMP/$file" >"$TMP/$file.stacks"
 	done
-	grep -q "_$BUSY\[version=1.0\][^;]* [0-9]*\$" "$TMP/named.stacks" || fail "no named program"
-	# Stacks of other processes may have functions of a file in another container.
+	grep -q "_$BUSY\[version=1.0\][^;]* [0-9]*\$" "$TMP/named.stacks" || fail "no version 1.0"
+	# Compare only stacks with the program: others may have functions of files in containers.
 	grep "_$BUSY" "$TMP/named.stacks" | sed -E 's/(bpf_prog_[^][ ;]*)(\[[^][ ;]*\])+/\1/g' | sum_stacks >"$TMP/got"
 	grep "_$BUSY" "$TMP/both.stacks" | sum_stacks >"$TMP/want"
 	same "stacks" "$TMP/want" "$TMP/got"
@@ -374,7 +374,7 @@ test_annotate_finds_the_program()
 	grep -q -E '^ +[0-9]+[.][0-9]+ .*: +[0-9a-f]+: ' "$TMP/out" || fail "no code: $(head "$TMP/out" "$TMP/err")"
 }
 
-# A kallsyms with perf's names of BPF functions, for readers that take kernel symbols from there
+# Print a kallsyms with the names of the BPF functions in file $1, for readers of a kallsyms file.
 kallsyms_of()
 {
 	grep -v '\[bpf\]$' /proc/kallsyms
@@ -383,8 +383,8 @@ kallsyms_of()
 		sort -u
 }
 
-# The messages of hotspot-perfparser, with the added values removed. The messages of the command and
-# of progress are left out. A message has a length, and its kind in the first byte; 5 is a string.
+# Print the messages that hotspot-perfparser wrote to file $1, without added values. Messages of the
+# command and of progress are left out. The first byte of a message is its kind; 5 is a string.
 without_values()
 {
 	python3 - "$1" <<-'END'
@@ -407,9 +407,9 @@ without_values()
 	END
 }
 
-# hotspot takes kernel symbols from a kallsyms. It numbers its strings, so the key must have the
-# same value in all functions of one name.
-test_hotspot_shows_them()
+# hotspot takes kernel symbols from a kallsyms, and numbers all strings. The numbers stay the same
+# only if all functions of one name get the same value. So the test adds owner, and not version.
+test_hotspot_shows_the_values()
 {
 	local file
 
@@ -423,7 +423,7 @@ test_hotspot_shows_them()
 			--output "$TMP/$file.b2qt" 2>"$TMP/err"
 		without_values "$TMP/$file.b2qt" >"$TMP/$file.out"
 	done
-	grep -a -q "_$BUSY\[owner=tests\]" "$TMP/block-only-named.b2qt" || fail "no named program"
+	grep -a -q "_$BUSY\[owner=tests\]" "$TMP/block-only-named.b2qt" || fail "no name has owner"
 	same "messages of hotspot-perfparser" "$TMP/block-only.out" "$TMP/block-only-named.out"
 }
 

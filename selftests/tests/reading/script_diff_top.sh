@@ -1,29 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf script -F bpf_prog,bpf_metadata, perf diff and perf top.
+# perf script -F bpf_prog,bpf_metadata, perf diff and perf top. A set is all metadata of a program.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 few_symbols
 
-test_perf_script_tells_the_program_of_each_sample()
+test_perf_script_shows_the_program_of_each_sample()
 {
 	record_once
 	cp "$TMP/costs" "$TMP/want-prog"
 	costs_by_set "$TMP/all" >"$TMP/want-set"
 	want_script_costs "$TMP/all"
 	want_script_costs "$TMP/block-only"
-	# perf script also learns the program from events: in a pipe, and when it shows them.
+	# In a pipe and with --show-bpf-events, perf script learns the programs from events.
 	costs_by_program "$TMP/pipe" | sed 's/^\([0-9]*\) /\1:/' | sort >"$TMP/want"
 	script_costs bpf_prog - <"$TMP/pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" script -G -F period,bpf_prog -i "$TMP/all" >"$TMP/want"
 	"$PBM_PERF" script -G -F period,bpf_prog --show-bpf-events -i "$TMP/all" |
 		grep -v -e PERF_RECORD_ -e '^  entry ' >"$TMP/got"
-	same "programs beside events" "$TMP/want" "$TMP/got"
+	same "programs with --show-bpf-events" "$TMP/want" "$TMP/got"
 }
 
-# The fields describe the program of the sample itself. They are in its first line.
+# The fields are in the first line of a sample, and describe the program that was interrupted.
 test_perf_script_prints_fields_before_call_chains()
 {
 	record_once
@@ -31,14 +31,14 @@ test_perf_script_prints_fields_before_call_chains()
 		awk -v bpf="^$FUNCTION" '
 			/^ / { prog = $1; next }
 			prog != "" { print (($2 ~ bpf) == (prog != "N/A") ? "right" : "wrong"), prog, $0; prog = "" }' >"$TMP/got"
-	grep -q "^right ${HELD_IDS[0]:-[0-9]*}:busy " "$TMP/got" || fail "no program: $(head "$TMP/got")"
+	grep -q "^right ${HELD_IDS[0]:-[0-9]*}:busy " "$TMP/got" || fail "no sample: $(head "$TMP/got")"
 	if grep '^wrong' "$TMP/got"; then
-		fail "not the program of the first address"
+		fail "the field is not about the first address"
 	fi
 }
 
 # perf script prints what it knows when it reads the sample.
-test_perf_script_says_nothing_wrong_of_sets_that_come_last()
+test_perf_script_prints_no_wrong_metadata_if_records_come_last()
 {
 	record_once
 	script_costs bpf_prog,bpf_metadata "$TMP/all" | cut -f 1 >"$TMP/true"
@@ -47,12 +47,12 @@ test_perf_script_says_nothing_wrong_of_sets_that_come_last()
 	cut -d ' ' -f 1 "$TMP/said" | sort -u >"$TMP/got"
 	same "programs" <(sort -u "$TMP/want") "$TMP/got"
 	if grep -v -e ' (unknown)$' -e ' (ambiguous)$' "$TMP/said" | grep -v -x -F -f "$TMP/true"; then
-		fail "that is not so: $(cat "$TMP/true")"
+		fail "wrong metadata; right is: $(cat "$TMP/true")"
 	fi
 }
 
-# perf processes all samples before it reads the last record.
-test_perf_script_prints_what_a_pipe_has_told()
+# perf has processed all samples when it reads the record of beta.
+test_perf_script_prints_metadata_that_a_pipe_has_before_the_samples()
 {
 	made_up <<-'END'
 		file = perfgen.File(pipe=True)
@@ -67,13 +67,13 @@ test_perf_script_prints_what_a_pipe_has_told()
 	same "fields of a stream in a file" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i - <"$TMP/made-up" >"$TMP/got"
 	same "fields of standard input" "$TMP/want" "$TMP/got"
-	# shellcheck disable=SC2002 # a pipe is something else than a file
+	# shellcheck disable=SC2002 # perf reads a pipe and a file differently
 	cat "$TMP/made-up" | "$PBM_PERF" script -F bpf_prog,bpf_metadata >"$TMP/got"
 	same "fields of a pipe" "$TMP/want" "$TMP/got"
 }
 
 # awk can split the fields, and each value is still JSON.
-test_fields_of_perf_script_are_words()
+test_fields_of_perf_script_have_no_blanks()
 {
 	made_up <<-'END'
 		spaced = [(b"owner", br'"net  \" team, eu\\"'), (b"size", b"[1,{\"a b\":2}]")]
@@ -88,8 +88,8 @@ test_fields_of_perf_script_are_words()
 	same "metadata" "$TMP/want" "$TMP/got"
 }
 
-# The file has neither a program nor a block.
-test_perf_script_needs_no_programs()
+# The file has neither a program nor metadata.
+test_fields_of_perf_script_without_programs()
 {
 	record "$TMP/no-programs" --no-bpf-event
 	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i "$TMP/no-programs" | sort -u >"$TMP/got"
@@ -97,7 +97,7 @@ test_perf_script_needs_no_programs()
 	same "fields" "$TMP/want" "$TMP/got"
 }
 
-test_perf_script_prints_the_fields_when_asked()
+test_perf_script_prints_the_fields_only_when_asked()
 {
 	record_once
 	"$PBM_PERF" script -i "$TMP/all" >"$TMP/want"
@@ -131,7 +131,7 @@ join_costs()
 	join -t $'\t' -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$1" "$2" | sort
 }
 
-# The same lines from perf diff, for the event that has samples
+# Print the same lines from perf diff, for the event that has samples.
 diff_rows()
 {
 	"$PBM_PERF" diff --period -t '|' "$@" "$TMP/old" "$TMP/new" >"$TMP/diff-report"
@@ -169,8 +169,8 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# First, a file has two programs of one name. Then, a file has the block among the events, where a
-# perf that does not know it has left it.
+# The first file has two programs of one name, and only records. In the second file, the metadata of
+# the header is among the events, where unpatched perf inject leaves it.
 test_diff_tells_programs_of_one_name_apart()
 {
 	made_up <<-'END'
@@ -184,7 +184,7 @@ test_diff_tells_programs_of_one_name_apart()
 		file.odd = file.block_events()
 		file.block = b""
 	END
-	diff_sets 'a block among the events'
+	diff_sets 'header metadata among the events'
 }
 
 diff_sets()
@@ -216,8 +216,8 @@ test_diff_warns_of_keys_that_no_file_has()
 	same "warnings" "$TMP/want" "$TMP/got"
 }
 
-# This is why perf diff has to compare versions: the symbols of both builds are the same.
-test_symbols_do_not_tell_versions()
+# perf diff has to compare metadata, because the symbols of both builds are the same.
+test_symbols_of_two_versions_are_the_same()
 {
 	local file
 
@@ -230,7 +230,7 @@ test_symbols_do_not_tell_versions()
 	same "symbols of two versions" "$TMP/old-symbols" "$TMP/new-symbols"
 }
 
-test_top_shows_programs_and_sets()
+test_top_shows_programs_and_metadata()
 {
 	hold busy_v1
 	spend 0 100000
@@ -256,7 +256,7 @@ test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
 	local id
 
-	# An emulated machine cannot process more samples.
+	# An emulated machine cannot process more samples than 250 per second.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
 	trap 'stop_top; release' EXIT
 	await "perf top" grep -q PerfTop "$TMP/top"
@@ -274,7 +274,7 @@ has_shown_screens()
 	(($(grep -a -c PerfTop "$TMP/top" || true) > $1))
 }
 
-# memory_after N: KiB of perf top after N more programs
+# memory_after N: print the memory of perf top in KiB after N more programs.
 memory_after()
 {
 	"$OUTPUT/churn" -n "$1" -t $((2 * $1)) -l 100 </dev/null >"$TMP/list"
@@ -297,7 +297,7 @@ test_top_grows_little_with_each_program()
 	early=$(memory_after $nr)
 	late=$(memory_after $nr)
 	echo "$early KiB after $nr programs, $late KiB after twice as many"
-	((late < early + 3 * nr)) || fail "more than 3 KiB for each"
+	((late < early + 3 * nr)) || fail "more than 3 KiB for each program"
 	stop_top
 }
 

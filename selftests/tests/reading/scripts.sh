@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf script -s flamegraph.py and gecko.py show BPF programs as code of the kernel. A user's file
-# with such a name is not.
+# perf script -s flamegraph.py and gecko.py show BPF programs as code of the kernel. A user's
+# executable whose name looks like a BPF program is shown as code of the user.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -34,7 +34,7 @@ run_script()
 	PERF_EXEC_PATH=$OUTPUT "$PBM_PERF" script -s "$OUTPUT/scripts/python/$1.py" -i "$2" -- "${@:3}"
 }
 
-# KIND<TAB>FUNCTION of each frame of the command $1 (ERE), or of all
+# Print KIND<TAB>FUNCTION of each frame in the commands that match $1 (ERE).
 flamegraph()
 {
 	run_script flamegraph "$TMP/graph" --format json --output "$TMP/json"
@@ -55,7 +55,7 @@ flamegraph()
 	END
 }
 
-# CATEGORY<TAB>FUNCTION (in DSO) of each frame
+# gecko FILE: print CATEGORY<TAB>FUNCTION (in DSO) of each frame.
 gecko()
 {
 	run_script gecko "$1" --save-only "$TMP/json"
@@ -81,8 +81,8 @@ test_flamegraph_shows_programs_as_kernel()
 	same "kinds of programs" "$TMP/want" "$TMP/got"
 }
 
-# The functions of the user's file that the recording has
-test_flamegraph_shows_users_as_user()
+# Only the functions that have samples can be in the flame graph.
+test_flamegraph_shows_code_of_users_as_user()
 {
 	record_once
 	"$PBM_PERF" script -F ip,sym,dso -i "$TMP/graph" >"$TMP/out"
@@ -93,7 +93,7 @@ test_flamegraph_shows_users_as_user()
 	same "kinds of functions of $USERS" "$TMP/want" "$TMP/got"
 }
 
-# In a profile, the file of a program is its name, and the user's file is a path.
+# In a profile, the DSO of a BPF function is its name, and the DSO of the user's function is a path.
 shows_categories()
 {
 	gecko "$1" >"$TMP/frames"

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf report of generated files: which set belongs to which program, where perf prints (ambiguous),
-# how it aligns columns, how it counts children, and how long the sort keys take.
+# how it aligns columns, how it counts children, and how long the sort keys take. A set is all
+# metadata of a program. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
 BESIDE=yes
 
-# Two programs of one name and one set: the set may belong to either. As many equal sets as programs
-# are enough to decide.
-test_names_decide_only_what_they_can()
+# If two programs of one name have one set, it may belong to either. If there are as many equal sets
+# as programs, each program has this set.
+test_programs_of_one_name_need_as_many_equal_sets()
 {
 	made_up <<-'END'
-		# Two programs of one name, and a set.
 		twin = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
 		perfgen.BETA = twin
 		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(twin)]
@@ -28,7 +28,7 @@ test_names_decide_only_what_they_can()
 	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
 	[[ -z $(perfdata pieces "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
 	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
-	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON does not say so"
+	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON shows metadata"
 
 	# There may be more programs in compressed events, which perf inject does not read.
 	sed 's/^file.write/file.odd += file.record(81, bytes(8))\n&/; s/^perfgen.BETA =.*//' "$TMP/made-up.py" \
@@ -45,11 +45,11 @@ test_names_decide_only_what_they_can()
 	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
 	if grep 'WARNING: lost' "$TMP/messages"; then
-		fail "nothing is lost"
+		fail "perf inject warns, but loses nothing"
 	fi
 }
 
-# perf record writes the first set of a program, and writes it again if it has grown.
+# perf record writes the set of a program, and writes it again if the program gets more keys.
 test_the_last_set_of_a_program_counts()
 {
 	made_up <<-'END'
@@ -69,13 +69,13 @@ test_the_last_set_of_a_program_counts()
 		file.with_records = False
 	END
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header"
-	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "not all of the last set"
+	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "the last set lacks keys"
 }
 
-# A set that does not contain the set before it belongs to another program, whose events may be
-# lost. A record with other keys does not continue the record before it if that record had room for
-# them.
-test_a_set_that_does_not_grow_is_another_programs()
+# If a set does not contain the earlier set of this name, one of both belongs to another program,
+# whose events may be lost. If a record has room for more keys, the next record does not continue
+# this record.
+test_a_set_that_does_not_contain_the_earlier_one_is_ambiguous()
 {
 	local entry
 
@@ -90,8 +90,8 @@ test_a_set_that_does_not_grow_is_another_programs()
 	done
 }
 
-# perf record writes the events of the program when it starts, and the kernel writes them again.
-test_a_program_that_is_told_twice_counts_once()
+# If a program loads while perf record starts, perf record and the kernel both write its events.
+test_a_program_whose_events_are_there_twice_counts_once()
 {
 	made_up <<-'END'
 		file.block = b""
@@ -102,9 +102,9 @@ test_a_program_that_is_told_twice_counts_once()
 	same "sets of records" "$TMP/want" "$TMP/got"
 }
 
-# The set may belong to a program whose BPF_EVENT was lost. Its KSYMBOL is before those of another
-# program that loads, or after all others.
-test_names_of_lost_programs_decide_nothing()
+# The BPF_EVENT of a second program with the name beta was lost, so the set may belong to it. The
+# KSYMBOL of this program comes before all others, or after them.
+test_a_set_is_ambiguous_if_a_lost_program_has_the_same_name()
 {
 	local where
 
@@ -120,7 +120,7 @@ test_names_of_lost_programs_decide_nothing()
 }
 
 # An interpreted program has the address of a kernel function.
-test_a_program_without_an_image_is_not_the_kernel()
+test_an_interpreted_program_gets_no_samples_of_the_kernel()
 {
 	made_up <<-'END'
 		text = b"[kernel.kallsyms]_text\0\0"
@@ -138,26 +138,26 @@ test_a_program_without_an_image_is_not_the_kernel()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-test_columns_align_whatever_characters_are_in_them()
+test_columns_align_with_wide_and_combining_characters()
 {
 	local aligned
 
 	made_up_wide 200
 	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
-	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "not all of it"
+	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "no row is complete"
 	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
-	[[ $aligned = 2 ]] || fail "$aligned rows"
+	[[ $aligned = 2 ]] || fail "$aligned rows, not 2"
 	# The underline is as long as the longest text.
 	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
 
-	# A row ends at the width, and not within a character.
+	# A text is cut at the width of its column, and not within a character.
 	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
 	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
 	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
 	same "cut columns" "$TMP/want" "$TMP/got"
 }
 
-# want_children KEY CHILDREN...: with this key, the rows of the generated file have these children.
+# want_children KEY PERCENT...: with sort key KEY, the rows have these percentages of children.
 want_children()
 {
 	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
@@ -167,7 +167,7 @@ want_children()
 	same "children by $1" "$TMP/want" "$TMP/got"
 }
 
-# Programs with the same set are one row, which counts a callchain with two of them once.
+# Programs with the same set share a row. A callchain with two of these programs counts once.
 test_children_of_a_row_count_each_sample_once()
 {
 	local sets
@@ -195,13 +195,13 @@ test_children_without_the_block_are_left_out()
 	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
 	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
 	if grep -q -e '100.00%' "$TMP/report"; then
-		fail "more than their own samples: $(cat "$TMP/report")"
+		fail "a row has samples of another: $(cat "$TMP/report")"
 	fi
 }
 
 # The test counts instructions, because their number is stable. bpf_prog once took 2.3 times as many
-# as dso. perf collects rows of one set in the end, as it does for rows of one comm.
-test_the_keys_take_as_long_as_those_of_base()
+# as dso. bpf_metadata is compared with comm: for both, perf merges equal rows at the end.
+test_the_sort_keys_take_as_long_as_dso_and_comm()
 {
 	local pair cost base
 
@@ -214,13 +214,13 @@ test_the_keys_take_as_long_as_those_of_base()
 	for pair in bpf_prog:dso bpf_metadata:comm; do
 		base=$(instructions_of report --stdio -s "${pair#*:},time" --time-quantum 1ns -i "$TMP/made-up")
 		cost=$(instructions_of report --stdio -s "${pair%:*},time" --time-quantum 1ns -i "$TMP/made-up")
-		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "next to no rows"
+		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "too few rows"
 		echo "-s ${pair%:*} takes $((100 * cost / base)) % of the instructions of -s ${pair#*:}"
-		((10 * cost <= 11 * base)) || fail "that is too much"
+		((10 * cost <= 11 * base)) || fail "more than 110 %"
 	done
 }
 
-# The instructions of a perf command in user space
+# Print the number of instructions of a perf command in user space.
 instructions_of()
 {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version in
-# recordings of any writer. The tests compare it with sums over the raw samples. Other tests are
-# about keys, filters and callchains.
+# perf report -s bpf_prog and -s bpf_metadata: the cost of each program and each version, compared
+# with sums over the raw samples; keys, filters and callchains. A set is all metadata of a program.
+# The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 few_symbols
 
-# want_programs INDEX...: each of these held programs has a row of its own.
+# want_programs INDEX...: $TMP/want must have a row for each of these held programs.
 want_programs()
 {
 	local index id
@@ -41,14 +41,14 @@ test_programs_cost_what_their_functions_cost()
 	(($(wc -l <"$TMP/want") >= 10)) || fail "samples in too few functions: $(cat "$TMP/want")"
 	grep -v "^$NOT_BPF" "$TMP/functions" >"$TMP/got"
 	same "cost by function" "$TMP/want" "$TMP/got"
-	# -s sym has no programs, but the same functions in total.
+	# -s sym does not show programs, but the sum over all BPF functions is the same.
 	rows -s sym -F period,sym -i "$TMP/all" | awk -F '\t' -v bpf="$FUNCTION" \
 		'$1 ~ bpf { print "all\t" $2 }' | sum_up >"$TMP/got"
 	awk -F '\t' '!/^N/ { print "all\t" $2 }' "$TMP/costs" | sum_up >"$TMP/want"
 	same "cost of all functions" "$TMP/want" "$TMP/got"
 }
 
-# perf script reads the samples with other code of perf.
+# perf script finds the functions of samples with other code than perf report.
 test_all_programs_cost_what_perf_script_shows()
 {
 	record_once
@@ -58,7 +58,7 @@ test_all_programs_cost_what_perf_script_shows()
 	same "cost in perf script" "$TMP/want" "$TMP/got"
 }
 
-test_programs_with_equal_sets_fold_together()
+test_programs_with_equal_metadata_share_a_row()
 {
 	record_once
 	costs_by_set "$TMP/all" >"$TMP/want"
@@ -71,7 +71,7 @@ test_programs_with_equal_sets_fold_together()
 	same "cost by set" "$TMP/want" "$TMP/got"
 }
 
-test_keys_choose_what_counts_and_shows()
+test_bpf_metadata_keys_selects_keys()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -91,7 +91,7 @@ test_keys_choose_what_counts_and_shows()
 }
 
 # The keys are in the order of the option, not in the order of the set.
-test_keys_stand_as_they_were_asked_for()
+test_keys_are_in_the_order_of_the_option()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -101,12 +101,12 @@ test_keys_stand_as_they_were_asked_for()
 
 	sed -i -E 's/^(owner=.*), (version=[^\t]*)/\2, \1/' "$TMP/want"
 	sort -o "$TMP/want" "$TMP/want"
-	grep -q '^version="1.0", owner="tests"'$'\t' "$TMP/want" || fail "no row has both"
+	grep -q '^version="1.0", owner="tests"'$'\t' "$TMP/want" || fail "no row has both keys"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/got"
 	same "cost by version and owner" "$TMP/want" "$TMP/got"
 }
 
-test_keys_count_once_and_without_blanks()
+test_repeated_keys_and_blanks_are_ignored()
 {
 	local keys
 
@@ -125,7 +125,7 @@ test_keys_count_once_and_without_blanks()
 	done
 }
 
-# perf report with report.bpf-metadata-keys = $1 in perfconfig
+# rows_by_config KEYS OPTION...: print the rows with report.bpf-metadata-keys = KEYS in perfconfig.
 rows_by_config()
 {
 	{
@@ -154,7 +154,7 @@ test_keys_of_perfconfig_are_the_default()
 	[[ ! -s $TMP/warning ]] || fail "a warning of keys in perfconfig: $(cat "$TMP/warning")"
 }
 
-test_unknown_keys_are_warned_of()
+test_perf_warns_of_unknown_keys()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -169,7 +169,7 @@ test_unknown_keys_are_warned_of()
 	[[ ! -s $TMP/warning ]] || fail "a warning of known keys: $(cat "$TMP/warning")"
 }
 
-test_combine_with_other_keys()
+test_bpf_metadata_can_be_combined_with_other_sort_keys()
 {
 	local keys
 
@@ -183,7 +183,7 @@ test_combine_with_other_keys()
 	done
 }
 
-# Print the overhead as the first column has it: in percent, with two digits.
+# Read KEY<TAB>PERIOD, and print KEY<TAB>PERCENT with two digits, as in the column Overhead.
 percentages()
 {
 	awk -F '\t' '{ key[NR] = $1; cost[NR] = $2; sum += $2 }
@@ -200,7 +200,7 @@ test_overhead_is_the_share_of_all_samples()
 }
 
 # A key that is only in --fields is also a sort key.
-test_fields_fold_without_sort()
+test_a_key_only_in_fields_is_a_sort_key()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -215,7 +215,7 @@ test_fields_fold_without_sort()
 	same "cost by set of records" "$TMP/want" "$TMP/got"
 }
 
-test_hierarchy_has_the_sums_on_top()
+test_top_level_of_a_hierarchy_has_the_sums()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -278,7 +278,7 @@ test_tui_shows_the_rows()
 	done <"$TMP/rows"
 }
 
-# pairs_with TEXT: of pairs of lines, a program and its set, those whose set has TEXT
+# pairs_with TEXT: read pairs of lines, a program and its set; print the pairs whose set has TEXT.
 pairs_with()
 {
 	awk -v part="$1" 'NF { if (first == "") { first = $0; next }
@@ -291,7 +291,7 @@ hierarchy()
 	report -q -H -s bpf_prog,bpf_metadata "$@" | sed 's/ *$//; /^$/d'
 }
 
-# grep selects the expected rows from the sums over samples, and from perf without a filter.
+# grep selects the expected rows from the sums over samples, and from perf report without a filter.
 test_rows_are_filtered_by_a_part_of_their_text()
 {
 	local file part
@@ -319,7 +319,7 @@ test_rows_are_filtered_by_a_part_of_their_text()
 	rows -s bpf_metadata,comm -F overhead,bpf_metadata --percentage relative \
 		--bpf-metadata-filter = -i "$TMP/all" |
 		awk -F '\t' '{ sum += $2 } END { exit !(sum > 99.9 && sum < 100.1) }' ||
-		fail "not relative to what is shown"
+		fail "the shown rows are not 100 %"
 }
 
 test_a_filter_needs_its_column()
@@ -333,7 +333,7 @@ test_a_filter_needs_its_column()
 			fail "rows without bpf_$key were filtered: $(head -n 3 "$TMP/out")"
 		fi
 		grep "bpf-$key-filter needs the sort key bpf_$key: add it to -s" "$TMP/error" ||
-			fail "not told what to do: $(cat "$TMP/error")"
+			fail "no hint to add the key to -s: $(cat "$TMP/error")"
 	done
 }
 
@@ -350,22 +350,22 @@ want_rows()
 	done
 }
 
-# The rows of the held programs, by program and set. Other programs may have equal names, and
-# records do not tell these apart.
+# Print the rows of the held programs in file $1, by program and set. Other programs may have equal
+# names, and records do not tell these apart.
 held_rows()
 {
 	rows -s bpf_prog,bpf_metadata -F period,bpf_prog,bpf_metadata -i "$1" |
 		awk -v held=" ${HELD_IDS[*]} " 'index(held, " " $1 " ")'
 }
 
-# Only rows with sets that no other program of the machine has
+# Print the input rows whose sets no other program of the machine has.
 rows_of_tests()
 {
 	grep '^owner="tests", '
 }
 
-# With records, with the block, with both, and a pipe
-test_files_of_any_writer_read_the_same()
+# Files with records, with the block, and with both, and a pipe
+test_files_and_pipes_have_the_same_rows()
 {
 	hold -o busy_v2 lazy plain
 	spend 0 20000 1 40000 2 20000
@@ -377,7 +377,7 @@ test_files_of_any_writer_read_the_same()
 	costs_by_set "$TMP/both" >"$TMP/want-set"
 	(($(grep -c -e '^(none)' -e '^owner="tests", ' "$TMP/want-set") == 3)) || fail "a program has no sample"
 	want_rows both writer-block
-	# Nothing in the file says that the writer looked at a program without records.
+	# A file with only records does not say that a program has no metadata.
 	held_rows "$TMP/both" | sed 's/|(none)/|(unknown)/' >"$TMP/want"
 	(($(wc -l <"$TMP/want") == 3)) || fail "a program has no row"
 	held_rows "$TMP/writer-records" >"$TMP/got"
@@ -394,9 +394,9 @@ test_files_of_any_writer_read_the_same()
 	same "sets in a pipe" "$TMP/want" "$TMP/got"
 }
 
-# Four programs have the same name, and three of them have sets. Names in records do not tell which
-# set is whose. Ids in the block do.
-test_what_records_do_not_tell_is_ambiguous()
+# Four programs have the same name, and three of them have sets. The names in records do not tell
+# which program has which set. The ids in the block do.
+test_sets_of_programs_of_one_name_are_ambiguous_without_the_block()
 {
 	native_only "the test reads the file of another test"
 	record_once
@@ -414,7 +414,7 @@ test_what_records_do_not_tell_is_ambiguous()
 }
 
 # If perf record did not look for metadata, perf report must not say that there is none.
-test_what_nobody_looked_for_is_unknown()
+test_metadata_that_was_not_recorded_is_unknown()
 {
 	local file
 
@@ -430,7 +430,7 @@ test_what_nobody_looked_for_is_unknown()
 	done
 }
 
-test_files_of_a_peer()
+test_files_of_peer_perf()
 {
 	peer_perf
 	hold busy_v2 lazy
@@ -475,7 +475,7 @@ test_reloaded_programs_are_told_apart()
 	want_rows reloaded-records
 }
 
-# Writes $TMP/rows. A dispatcher has few instructions, so a recording can miss it.
+# Record to $TMP/rows. Succeed if a dispatcher, which has few instructions, has a sample.
 dispatcher_was_sampled()
 {
 	record "$TMP/data"

@@ -10,7 +10,7 @@ NATIVE_ONLY="the test compares times"
 
 STATS=/proc/sys/kernel/bpf_stats_enabled
 
-# A child sets the old value again when this shell ends, for whatever reason.
+# Enable the statistics. A child restores the old value when this shell ends, for whatever reason.
 count_runs()
 {
 	[[ -e $STATS ]] || skip "this kernel has no $STATS"
@@ -43,26 +43,26 @@ for i in map(int, sys.argv[1:]):
 	mv "$TMP/run-times.part" "$TMP/run-times"
 }
 
-# NAME PERIOD of the held programs, from their own samples
+# Print NAME PERIOD of the held programs, from their own samples, the highest period first.
 periods()
 {
 	"$PBM_PERF" report --no-children -g none -F period,bpf_prog --stdio -i "$TMP/file" 2>/dev/null |
 		awk 'NR == FNR { held[$1]; next } $2 in held { print $3, $1 }' "$TMP/ids" -
 }
 
-test_samples_tell_the_callee_where_bpf_stats_tell_the_first_caller()
+test_samples_count_for_the_callee_and_bpf_stats_for_the_first_caller()
 {
 	record_once
 	cat "$TMP/run-times"
 	[[ $(sed -E 's/[1-9][0-9]*$/N/' "$TMP/run-times") = $'entry N\nleaf 0\nmiddle 0' ]] ||
-		fail "bpf_stats counts other programs, too"
+		fail "bpf_stats does not count only entry"
 	periods >"$TMP/periods"
 	cat "$TMP/periods"
-	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "not leaf, middle, entry"
+	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "wrong order of programs"
 }
 
-# A tail call reuses the caller's frame, so stacks of the callee do not have the caller. Before its
-# last instruction, the callee has left its frame, so the stack then lacks the test run.
+# A tail call reuses the caller's frame, so stacks of the callee do not have the caller. At its last
+# instruction, the callee has already left its frame. Then the stack also lacks bpf_test_run.
 test_the_caller_does_not_have_the_cost_of_the_callee()
 {
 	record_once
@@ -72,7 +72,7 @@ test_the_caller_does_not_have_the_cost_of_the_callee()
 			END { print n + 0, n - whole, both + 0 }' >"$TMP/stacks"
 	cat "$TMP/stacks"
 	awk '{ exit !($1 && 100 * $2 <= $1 && !$3) }' "$TMP/stacks" ||
-		fail "stacks of leaf, those without the test run, those with another program: $(cat "$TMP/stacks")"
+		fail "stacks of leaf, without bpf_test_run, with a caller: $(cat "$TMP/stacks")"
 }
 
 run_tests

@@ -7,7 +7,7 @@
 
 BESIDE=yes
 
-# press_for KEY ERE: succeed if the terminal has such a line; else press KEY
+# press_for KEY ERE: succeed if a line in the terminal matches; else press KEY and fail.
 press_for()
 {
 	terminal_shows "$2" || {
@@ -25,7 +25,7 @@ test_tui_aligns_columns()
 	open_terminal "$PBM_PERF" report --tui -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up"
 	await "the rows" press_for Up 'team="東京 e.*" *9 beta *\[k\] .*_beta '
 	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/screen") || fail "columns are not aligned"
-	[[ $aligned = 2 ]] || fail "$aligned rows"
+	[[ $aligned = 2 ]] || fail "$aligned rows, not 2"
 }
 
 # The first key only shows the cursor. Then there is a scroll bar, also beside empty rows.
@@ -34,14 +34,14 @@ show_cursor()
 	await "the cursor" press_for Up '^ +[^ ]$'
 }
 
-# screen_begins TITLE ROW: below the first line, the titles and two rows begin like this.
+# screen_begins TITLE ROW: below the first line, the line of titles and two rows begin like this.
 screen_begins()
 {
 	terminal_shows '' && [[ $(sed -n '2,4{s/^ *//; s/ .*//; p}' "$TMP/screen" | tr '\n' ' ') =~ ^$1\ $2\ $2\ $ ]]
 }
 
-# made_up_symbol [CODE]: two symbols. One is wider than the terminal, and its text tells each place
-# in it. The file has no records, because unpatched perf may refuse them. CODE may change it.
+# made_up_symbol [CODE]: write a file with two symbols. One is wider than the terminal, and has
+# numbers to tell the place. CODE may change the file. Unpatched perf may refuse files with records.
 made_up_symbol()
 {
 	made_up <<-END
@@ -51,7 +51,7 @@ made_up_symbol()
 	END
 }
 
-# move_by_columns PERF FILE: write the screens of this perf to FILE
+# move_by_columns PERF FILE: press Right and Left, and write the screens of this perf to FILE.
 move_by_columns()
 {
 	local key title row
@@ -77,7 +77,7 @@ move_by_columns()
 	close_terminal
 }
 
-test_tui_moves_by_columns_however_wide_they_are()
+test_tui_moves_by_columns_of_any_width()
 {
 	made_up_symbol
 	move_by_columns "$PBM_PERF" "$TMP/got"
@@ -94,7 +94,7 @@ test_tui_scrolls_to_the_end_of_long_values()
 	export LC_ALL=C.UTF-8
 	for options in "-F overhead,bpf_metadata" "-F overhead,bpf_metadata,bpf_prog" \
 		"--hierarchy -s bpf_metadata" "--hierarchy -s bpf_metadata,bpf_prog"; do
-		# shellcheck disable=SC2086 # they are several
+		# shellcheck disable=SC2086 # several options
 		open_terminal "$PBM_PERF" report --tui $options -i "$TMP/made-up"
 		show_cursor
 		press Right
@@ -137,7 +137,7 @@ test_tui_scrolls_callchains()
 	await "the middle" shows_lines 4 '^[0-9]*_00[0-9_]*[^0-9_ ]$'
 }
 
-# perf misses a SIGWINCH that comes while it draws: ui__getch() waits for the next one.
+# perf misses a SIGWINCH that comes while perf draws, so send SIGWINCH until a line matches.
 resized_terminal_shows()
 {
 	terminal_shows "$1" && return
@@ -145,7 +145,7 @@ resized_terminal_shows()
 	return 1
 }
 
-test_tui_shows_the_same_place_when_it_is_resized()
+test_tui_shows_the_same_place_after_a_resize()
 {
 	local begin columns
 
@@ -187,11 +187,11 @@ both_rows()
 	terminal_shows "% +$1" && terminal_shows "% +$2"
 }
 
-# zoom_in_and_out OPTIONS ROW OTHER ENTRY N: the entry of the menu, after N others, zooms into ROW.
-# ESC zooms out, so OTHER is there again.
+# zoom_in_and_out OPTIONS ROW OTHER ENTRY N: "Zoom into ENTRY", which is below N others in the menu,
+# hides the row OTHER. ESC zooms out, and shows OTHER again.
 zoom_in_and_out()
 {
-	# shellcheck disable=SC2086 # they are several
+	# shellcheck disable=SC2086 # several options
 	open_terminal "$PBM_PERF" report --tui $1 -i "$TMP/made-up"
 	await "the rows, $1" press_for Up "% +$2"
 	await "both rows, $1" both_rows "$2" "$3"
@@ -210,7 +210,7 @@ zoom_in_and_out()
 	await "one row again, $1" only_row "$2" "$3"
 	press Escape
 	await "both rows again, $1" both_rows "$2" "$3"
-	# Now nothing is left to zoom out of.
+	# All zooms have ended.
 	press Escape
 	await "the question, $1" terminal_shows 'really want to exit'
 	close_terminal
@@ -223,13 +223,13 @@ test_tui_zooms_into_a_row()
 	made_up </dev/null
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
-	# After the zoom, the filter of the option applies again.
+	# After the zoom, the filter of --bpf-metadata-filter applies again.
 	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
 }
 
-test_tui_zooms_into_equal_sets_only()
+test_tui_zooms_into_rows_with_equal_metadata_only()
 {
 	made_up <<-'END'
 		file.block = file.make_block([([(b"a", b"1")], [7]), ([(b"a", b"1"), (b"b", b"2")], [9])])
@@ -237,7 +237,7 @@ test_tui_zooms_into_equal_sets_only()
 	zoom_in_and_out '-F overhead,bpf_metadata,bpf_prog' 'a=1 +7 alpha' 'a=1, b=2 +9 beta' 'BPF metadata a=1' 1
 }
 
-# offers_zoom [program|metadata]: the menu of the current row offers only this zoom into BPF, or none
+# offers_zoom [program|metadata]: the menu of the row has only this zoom into BPF, or none
 offers_zoom()
 {
 	terminal_shows '^Exit ' || return
@@ -245,8 +245,8 @@ offers_zoom()
 	[[ $(cat "$TMP/offered") = "${1:+Zoom into BPF $1}" ]]
 }
 
-# A row of another level may have several programs and sets.
-test_tui_zooms_from_rows_of_that_level_only()
+# A row of another level may have several programs and metadata of several programs.
+test_tui_offers_a_zoom_only_in_rows_of_its_level()
 {
 	local offer
 
@@ -254,7 +254,7 @@ test_tui_zooms_from_rows_of_that_level_only()
 	open_terminal "$PBM_PERF" report --tui --hierarchy -s cpu,bpf_metadata,bpf_prog -i "$TMP/made-up"
 	show_cursor
 	press E
-	await "what is below them" both_rows '[79] (alpha|beta)' 'version="2.0"'
+	await "the rows below" both_rows '[79] (alpha|beta)' 'version="2.0"'
 	for offer in '' metadata program; do
 		press m
 		await "the menu with ${offer:-no zoom}" offers_zoom "$offer"
@@ -268,7 +268,7 @@ test_tui_zooms_from_rows_of_that_level_only()
 	press Enter
 	await "the cpu of the program" terminal_shows '^[+] +100[.]00%'
 	press m
-	await "the way out" terminal_shows '^Zoom out of BPF program'
+	await "the menu to zoom out" terminal_shows '^Zoom out of BPF program'
 }
 
 run_tests

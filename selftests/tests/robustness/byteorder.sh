@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf reads files of a machine with the other byte order like its own files.
+# perf reads files of the other byte order like its own. The block is the metadata in the header.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
-# Write the same file twice: in this machine's byte order, and in the other one.
+# Write the same file twice: $TMP/own in this machine's byte order, $TMP/other in the other one.
 write_both()
 {
 	local own='' other=--big
@@ -18,13 +18,13 @@ write_both()
 	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
 }
 
-# Program 7 in a file of the other byte order. Its name is in the bpf_prog_info, which perf cannot read.
+# Program 7 in a file of the other byte order. perf cannot read bpf_prog_info, which has the name.
 LINE='# bpf_metadata 7: answer=42, version="1.2.3"'
 
 NOT_YET='interpreting bpf_prog_info from systems with endianness is not yet supported'
 
-# compare ERE ARGUMENT...: perf prints the same about both files, except for lines that match. The
-# only additional warning is that perf does not read bpf_prog_info.
+# compare ERE ARGUMENT...: perf prints the same about both files, except for lines that match. About
+# the other byte order, perf may only warn that it does not read bpf_prog_info.
 compare()
 {
 	local differs=$1 file
@@ -63,7 +63,7 @@ test_records_and_samples_are_swapped()
 }
 
 # All fields are swapped, including the flags.
-test_the_removal_of_a_program_is_swapped()
+test_the_ksymbol_of_an_unload_is_swapped()
 {
 	local order
 
@@ -97,8 +97,8 @@ test_a_pipe_is_swapped()
 	grep -q -x -e '# hostname : host' "$TMP/other.out"
 }
 
-# The block alone, or the records alone, have all metadata.
-test_inject_swaps()
+# Mode all keeps records and the block, mode header only the block, and mode none neither.
+test_inject_swaps_files()
 {
 	local mode
 
@@ -112,7 +112,7 @@ test_inject_swaps()
 }
 
 # perf leaves out features that it cannot swap, and finds the features after them.
-test_inject_from_a_pipe_swaps()
+test_inject_swaps_a_pipe_to_a_file()
 {
 	write_both --pipe
 	inject_both
@@ -120,7 +120,7 @@ test_inject_from_a_pipe_swaps()
 	compare '^# (captured|data|feat|missing)' report --header-only
 }
 
-test_inject_from_a_pipe_to_a_pipe_swaps()
+test_inject_swaps_a_pipe_to_a_pipe()
 {
 	local file
 
@@ -135,13 +135,13 @@ test_inject_from_a_pipe_to_a_pipe_swaps()
 	has_its_arch
 }
 
-# has_its_arch: call it after compare
+# The files that compare() has read have the architectures of their byte orders.
 has_its_arch()
 {
-	grep -q -x -e '# arch : \(s390x\|x86_64\)' "$TMP/own.all" || fail "no arch"
+	grep -q -x -e '# arch : \(s390x\|x86_64\)' "$TMP/own.all" || fail "own has no arch"
 	[[ $(cat "$TMP/own.all" "$TMP/other.all" | grep -c -x -e '# arch : \(s390x\|x86_64\)') = 2 ]] ||
-		fail "no arch of the other byte order"
-	! grep -x -F -f <(grep '^# arch :' "$TMP/own.all") "$TMP/other.all" || fail "the wrong arch"
+		fail "the other byte order has no arch"
+	! grep -x -F -f <(grep '^# arch :' "$TMP/own.all") "$TMP/other.all" || fail "the same arch"
 }
 
 inject_both()
@@ -163,7 +163,7 @@ test_the_block_alone_is_swapped()
 	grep -x -F -e "$LINE" "$TMP/out"
 }
 
-test_json_is_the_same()
+test_json_of_both_byte_orders_is_the_same()
 {
 	local file
 

@@ -25,7 +25,7 @@ left_out()
 		fail "perf record -v doesn't say '$1': $(grep metadata "$TMP/messages")"
 }
 
-test_odd_types_are_shown_and_large_ones_left_out()
+test_odd_types_are_recorded_and_large_values_are_left_out()
 {
 	local nested=0 i
 
@@ -89,34 +89,34 @@ cost_of()
 	echo $((with > without ? with - without : 1))
 }
 
-# An object with 16 MB of integers takes all the work that a map may take. It is the measure. If
+# An object with 16 MB of integers takes all the work that a map may take, so it is the measure. If
 # perf limited the work for each variable, or not at all, the other objects would take 50 times as
 # much.
-test_no_map_takes_more_work_than_a_map_may_take()
+test_the_work_for_a_map_is_limited()
 {
 	local measure cost kind own
 
 	native_only "the test measures CPU time"
-	# The CPU times of two runs differ by much less than the time of one run.
+	# The difference between two equal runs is much less than the time of one run.
 	own=$(record_time none)
 	measure=$(cost_of work_int)
 	for kind in double name; do
 		cost=$(cost_of "work_$kind")
-		echo "work_$kind: $cost ms, the measure $measure, perf record itself $own"
-		((cost < 8 * measure + own)) || fail "$kind takes too long"
+		echo "work_$kind: $cost ms, work_int: $measure ms, mode none: $own ms"
+		((cost < 8 * measure + own)) || fail "work_$kind takes too long"
 	done
 }
 
-# hold_as NAME: the program simple with another name for its version
+# hold_as NAME: hold the program simple with key NAME in place of version
 hold_as()
 {
 	LC_ALL=C sed "s/bpf_metadata_version/bpf_metadata_$1/g" "$OUTPUT/simple.bpf.o" >"$TMP/odd.bpf.o"
-	! cmp -s "$OUTPUT/simple.bpf.o" "$TMP/odd.bpf.o" || fail "no such name in the object"
+	! cmp -s "$OUTPUT/simple.bpf.o" "$TMP/odd.bpf.o" || fail "the object has no version"
 	hold_command "$OUTPUT/hold" "$TMP/odd.bpf.o"
 }
 
 # The kernel refuses BTF with such a name. libbpf goes on without BTF.
-test_names_with_control_characters_do_not_arrive()
+test_keys_that_the_kernel_refuses_are_not_recorded()
 {
 	local name
 
@@ -130,7 +130,7 @@ test_names_with_control_characters_do_not_arrive()
 }
 
 # The kernel accepts the byte 0xff, because it takes it for a letter of Latin-1.
-test_names_that_are_not_utf8_are_escaped()
+test_keys_that_are_not_utf8_are_escaped()
 {
 	hold_as 'ver\xffion'
 	record "$TMP/data"
@@ -144,17 +144,17 @@ test_names_that_are_not_utf8_are_escaped()
 	python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' "$TMP/json"
 }
 
-test_nobody_learns_the_metadata_of_others()
+test_unprivileged_users_cannot_read_metadata()
 {
 	prepare_nobody
 	hold simple
 	if as_nobody "$BPFTOOL" prog show id "${HELD_IDS[0]}" >"$TMP/shown" 2>&1; then
-		fail "bpftool shows it to the user nobody: $(cat "$TMP/shown")"
+		fail "bpftool shows a program to the user nobody: $(cat "$TMP/shown")"
 	fi
 	as_nobody "$PBM_PERF" record -N -q -o "$TMP/nobody/data" -- "${WORKLOAD[@]}"
 	want_no_records "$TMP/nobody/data"
 	perfdata block "$TMP/nobody/data" >"$TMP/block"
-	[[ ! -s $TMP/block ]] || fail "there is a block: $(cat "$TMP/block")"
+	[[ ! -s $TMP/block ]] || fail "the header has metadata: $(cat "$TMP/block")"
 	# Only its owner may read perf.data, as with unpatched perf.
 	record "$TMP/data"
 	[[ $(stat -c %a "$TMP/data") = 600 ]] || fail "other users may read perf.data"

@@ -16,8 +16,8 @@ NATIVE_ONLY="the test reads generated files"
 FINDINGS=${PBM_FINDINGS:-}
 SEED=${PBM_MUTATIONS_SEED:-1}
 
-# Let perf see only 100 symbols of the kernel, because reading all symbols takes longer than the
-# rest.
+# Let perf see only 100 symbols of the kernel, because reading all symbols takes longer than
+# everything else.
 mutate()
 {
 	head -n 100 /proc/kallsyms >"$TMP/kallsyms"
@@ -37,7 +37,7 @@ record_programs()
 	release
 }
 
-# pretend SCRIPT: the findings of mutate_file.py if this script replaces perf
+# pretend SCRIPT: mutate_file.py runs SCRIPT in place of perf; findings are in $TMP/found and out.
 pretend()
 {
 	printf '#!/bin/sh\n%s\n' "$1" >"$TMP/pretended"
@@ -52,8 +52,8 @@ must_find()
 
 	pretend "$1" || status=$?
 	[[ $status = 1 ]] || fail "status $status of: $1: $(cat "$TMP/out")"
-	grep -F -e "$2" "$TMP/out" || fail "didn't find '$2': $(cat "$TMP/out")"
-	[[ -s $TMP/found/1-0.data && -s $TMP/found/1-0.txt ]] || fail "it isn't kept"
+	grep -F -e "$2" "$TMP/out" || fail "no finding '$2': $(cat "$TMP/out")"
+	[[ -s $TMP/found/1-0.data && -s $TMP/found/1-0.txt ]] || fail "the finding isn't kept"
 	rm -r "$TMP/found"
 }
 
@@ -70,7 +70,7 @@ test_mutations_are_the_same_each_time()
 	done
 }
 
-test_what_is_wrong_is_found()
+test_errors_of_a_pretended_perf_are_found()
 {
 	record_programs
 	# shellcheck disable=SC2016 # for the pretended perf
@@ -80,7 +80,7 @@ test_what_is_wrong_is_found()
 	must_find "printf '\\033[1m'" "prints a control character"
 	must_find "printf '\\302\\233'" "prints a control character"
 	must_find "printf 'a\\233'" "prints a control character"
-	pretend 'printf "\\303\\233\\t\\377\\n"; exit 1' || fail "finds something else: $(cat "$TMP/out")"
+	pretend 'printf "\\303\\233\\t\\377\\n"; exit 1' || fail "finds an error: $(cat "$TMP/out")"
 }
 
 test_perf_reads_mutated_recordings()
