@@ -47,10 +47,10 @@ compiles()
 	[[ ! -e $OUT/build ]] || : > "$OUT/build/compiled"
 	build 0 "${@:2}"
 	compiled=$(sort "$OUT/build/compiled" | paste -s -d ' ')
-	[[ $compiled = "$1" ]] || fail "compiled $compiled"
+	[[ $compiled = "$1" ]] || fail "compiled '$compiled', not '$1'"
 }
 
-# in_tree COMMAND...
+# in_tree COMMAND...: run the command in the patched tree
 in_tree()
 {
 	(cd "$OUT/linux" && "$@") || fail "$*"
@@ -83,7 +83,7 @@ start_hanging()
 	done
 }
 
-# Kills the whole script, with the step, which has a process group of its own.
+# Kill the whole script and its current step, which has a process group of its own.
 kill_hanging()
 {
 	kill -9 -- "-$HANGING"
@@ -102,7 +102,7 @@ test_options_that_are_refused()
 	absent "$OUT"
 }
 
-test_sanitizers_are_another_build()
+test_other_sanitizers_need_another_build()
 {
 	build 0 v0.1
 	build 0 --sanitize v0.1
@@ -110,7 +110,7 @@ test_sanitizers_are_another_build()
 	build 0 --sanitize=thread v0.1
 	holds "$OUT/.state/built" "-fsanitize=thread"
 	build 0 v0.1
-	! grep -q fsanitize "$OUT/.state/built" || fail "still with sanitizers"
+	! grep -q fsanitize "$OUT/.state/built" || fail "perf still has sanitizers"
 }
 
 test_full_run_and_unchanged_rerun()
@@ -136,9 +136,9 @@ test_changed_series_rebuilds_only_its_files()
 	before=$(stat -c %Y.%y "$OUT/linux/tools/perf/a.c")
 	write_patch core/b.patch b.c 3 'b three'
 	compiles b.c v0.1
-	[[ $(stat -c %Y.%y "$OUT/linux/tools/perf/a.c") = "$before" ]] || fail "the mtime of a.c"
+	[[ $(stat -c %Y.%y "$OUT/linux/tools/perf/a.c") = "$before" ]] || fail "the mtime has changed"
 	holds "$OUT/linux/tools/perf/b.c" "b three"
-	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still in"
+	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still applied"
 	echo fixes/a.patch > "$SERIES"
 	compiles b.c v0.1
 	printed "core/b.patch is in no series"
@@ -184,7 +184,7 @@ test_missing_patch_and_missing_series()
 	holds "$OUT/linux/tools/perf/a.c" "a 2"
 }
 
-test_substitute_is_named_and_guarded()
+test_patch_of_a_file_that_differs_in_a_substitute_is_refused()
 {
 	rm "$CACHE"/*
 	build 0 --mirror "$TMP/mirror" v0.1
@@ -234,7 +234,7 @@ test_debian_pool_is_the_last_source()
 	rm "$CACHE"/*
 	STUB_CURL_STATUS=6 STUB_POOL=file:$TMP/pool build 0 v0.1
 	printed "linux-source-0.1_1_all.deb (debian)"
-	[[ -f $CACHE/linux-source-0.1_1_all.deb && ! -L $CACHE/linux-source-0.1_1_all.deb ]] || fail "not in the cache"
+	[[ -f $CACHE/linux-source-0.1_1_all.deb && ! -L $CACHE/linux-source-0.1_1_all.deb ]] || fail "the package is not in the cache"
 }
 
 test_source_that_the_user_names()
@@ -327,7 +327,7 @@ test_copy_has_its_own_patches()
 	! grep -q -r edit "$PATCHES" || fail "a refresh in the copy changes the original"
 }
 
-test_what_quilt_changes_is_no_edit()
+test_changes_by_quilt_do_not_count_as_edits()
 {
 	build 0 v0.1
 	run_quilt add tools/perf/c.c
@@ -340,7 +340,7 @@ test_what_quilt_changes_is_no_edit()
 	holds "$OUT/linux/tools/perf/b.c" "b 2"
 }
 
-test_kill_is_repaired()
+test_next_run_repairs_what_a_killed_run_left()
 {
 	local step
 
@@ -365,11 +365,11 @@ kill_in_update()
 	kill_hanging
 	absent "$OUT/perf"
 	holds "$OUT/linux/tools/perf/a.c" "a four"
-	! grep -q 'b four' "$OUT/linux/tools/perf/b.c" || fail "the update came to its end"
+	! grep -q 'b four' "$OUT/linux/tools/perf/b.c" || fail "the kill came after the update"
 	write_patch fixes/a.patch a.c 5 'a five'
 }
 
-# edits_are_refused OPTION...: the script names two edits. Changes of the killed run do not count.
+# edits_are_refused OPTION...: the script names two edits, and no changes that the killed run made.
 edits_are_refused()
 {
 	local file
@@ -428,7 +428,7 @@ test_second_run_waits()
 	waits_for_hanging apply-and-build v0.1
 }
 
-test_full_disk_is_repaired()
+test_next_run_repairs_what_a_full_disk_left()
 {
 	((EUID == 0)) || skip "needs root"
 	mount -t tmpfs -o size=1m none "$TMP/disk" || skip "needs mount"

@@ -65,7 +65,7 @@ test_shared_patches_stay_shared()
 	write_good_series
 	make_second_tag
 	commit_series
-	# A tag without a series gets all patches.
+	# v0.2 has no series yet, so it gets all patches.
 	carry 0 --to v0.2 v0.1
 	series_is fixes/a.patch core/b.patch
 	commit_series
@@ -150,8 +150,8 @@ test_patches_that_change_places()
 	series_is fixes/a.patch core/c.patch core/b.patch
 }
 
-# The path without a tag, which v0.2 has used, becomes the path of v0.1's patch.
-test_pinned_tag_gets_a_patch_of_the_other()
+# The path core/m.patch, which v0.2 has used, becomes the path of v0.1's patch.
+test_pinned_tag_gets_a_patch_that_only_the_other_tag_had()
 {
 	write_two_series
 	change core/m.patch c.c 2 'c two'
@@ -177,7 +177,7 @@ test_pinned_tag_gets_a_patch_of_the_other()
 	series_is fixes/a.patch core/b.patch core/m.patch
 }
 
-test_conflict_is_said_and_continued()
+test_carry_continues_after_a_conflict()
 {
 	write_two_series
 	change fixes/a.patch a.c 8 'a acht'
@@ -185,10 +185,10 @@ test_conflict_is_said_and_continued()
 	carry 1 v0.1
 	printed "v0.2: fixes/a.patch does not fit:
   tools/perf/a.c"
-	diff -r "$TMP/t/before" "$PATCHES" || fail "patches have changed before the end"
+	diff -r "$TMP/t/before" "$PATCHES" || fail "carry.py has changed patches"
 	carry 1 --continue
 	sed -i -e '/^[<|=>]\{7\}/d' -e '/^a [28e]/d' "$OUT/repo/tools/perf/a.c"
-	(cd "$OUT/repo" && git add -A && GIT_EDITOR=true git -c user.name=x -c user.email=x@y rebase --continue) || fail rebase
+	(cd "$OUT/repo" && git add -A && GIT_EDITOR=true git -c user.name=x -c user.email=x@y rebase --continue) || fail "git rebase"
 	carry 0 --continue
 	series_is fixes/v0.2/a.patch core/b.patch
 	carry 2 --continue

@@ -11,7 +11,7 @@ check()
 	expect "$1" check-series "${@:2}" v0.1
 }
 
-# fails DEFECT OPTION...: the series has only this defect.
+# fails DEFECT OPTION...: fail unless check-series.sh finds this defect, and no other.
 fails()
 {
 	check 1 "${@:2}"
@@ -36,7 +36,7 @@ test_series_with_a_defect_in_its_list()
 	printed "FAILED  series: it is empty"
 }
 
-# misplaced WHERE WHAT SERIES-LINE...: a series of these lines has this defect.
+# misplaced WHERE WHAT SERIES-LINE...: check-series.sh finds this defect in a series of these lines.
 misplaced()
 {
 	printf '%s\n' "${@:3}" > "$SERIES"
@@ -71,7 +71,7 @@ test_series_without_a_patch_of_the_pinned_tag()
 	# Status 2, because there is no source of v0.2.
 	expect 2 check-series --fast v0.2
 	printed "FAILED  core/b.patch: neither in the series nor said to be not needed"
-	[[ $PRINTED != *"fixes/a.patch: neither"* ]] || fail "a.patch is said to be not needed"
+	[[ $PRINTED != *"fixes/a.patch: neither"* ]] || fail "a.patch is called a defect"
 }
 
 # Write a cover letter for each part.
@@ -102,7 +102,7 @@ test_parts_that_are_mailed()
 	printed "v0.1/cor: no part of the series has that name"
 }
 
-# pack_upstream_test RESULT: give the source a test of upstream that prints this result
+# pack_upstream_test RESULT: add a test with the name of upstream's, which prints this result
 pack_upstream_test()
 {
 	local test=$TMP/t/linux-0.1/tools/perf/tests/shell/test_bpf_metadata.sh
@@ -139,7 +139,7 @@ test_parts_are_built_and_tested()
 	fails "core: test_bpf_metadata.sh says: perf version 0.1 [skipping]" --from core/b.patch
 }
 
-# spoil PATCH SED-SCRIPT DEFECT: the script makes this defect in the patch, and no other
+# spoil PATCH SED-SCRIPT DEFECT: change the patch by the script, which makes only this defect
 spoil()
 {
 	rm -rf "$PATCHES"
@@ -242,7 +242,7 @@ test_series_with_a_patch_that_does_not_build()
 	printed "libbpf-dev"
 }
 
-# perf has the test from the second patch on.
+# The second patch adds perf's test, so check-series.sh runs no test for the first patch.
 test_series_with_a_patch_that_fails_its_test()
 {
 	write_good_series

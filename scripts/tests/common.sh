@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # common.sh: a script ends with status 2 after an unexpected error.
-test_unforeseen_ends()
+test_unexpected_errors_end_a_script_with_status_2()
 {
 	local command status
 
@@ -22,7 +22,7 @@ test_unforeseen_ends()
 	((status == 1)) || fail "end_failed: status $status"
 }
 
-# A script that prints the variables that its options set
+# Run a script that prints the variables that its options set.
 call_options()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -46,11 +46,11 @@ call_options()
 		"$SCRIPTS_DIR" "$@"
 }
 
-# options_set WANT OPTION...
+# options_set WANT OPTION...: fail unless call_options prints WANT
 options_set()
 {
 	expect_status 0 call_options "${@:2}" v0.1
-	[[ $PRINTED = "$1[v0.1]" ]] || fail "not $1"
+	[[ $PRINTED = "$1[v0.1]" ]] || fail "the variables are not $1"
 }
 
 test_options_set_their_variables()

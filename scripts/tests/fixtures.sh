@@ -2,14 +2,14 @@
 # shellcheck shell=bash
 #
 # Replacements for a kernel, packages, the network and QEMU, so that the scripts run in
-# seconds: a "kernel" v0.1 of a few files with a Makefile that copies, its pin, and stubs
-# in PATH. Tests source this instead of lib.sh.
+# seconds: a "kernel" v0.1 of a few files, whose Makefile only copies files, its pin, and
+# stubs in PATH. Tests source this file instead of lib.sh.
 #
 # Each test begins with an empty output directory, a cache with the tag's own tarball, and
 # a series of two parts with one patch each. It may also call
 #
-#	call_script SCRIPT ARGUMENT...	replace this shell by the script, with these
-#					replacements
+#	call_script SCRIPT ARGUMENT...	run the script with these replacements, in place
+#					of this shell
 #	expect STATUS SCRIPT ARGUMENT... the same with expect_status
 #	waits_for_hanging SCRIPT ARGUMENT...	the script waits until $HANGING, which runs
 #					in the background, has ended, and builds a perf
@@ -121,7 +121,7 @@ make_pin()
 	END
 }
 
-# A stub runs the real command, unless STUB_HANG names it.
+# Make a stub, which logs its call and runs the real command, unless STUB_HANG names it.
 make_stub()
 {
 	cat > "$TMP/stubs/$1" <<-END
@@ -222,7 +222,7 @@ prepare_tests()
 	bail_out "cannot make the fixtures in $TMP"
 }
 
-# diff has status 1 if there are differences, as there must be.
+# Print the differences of two files. There must be some, and then diff has status 1.
 differences()
 {
 	local status=0

@@ -141,10 +141,10 @@ check_names()
 	. "$SCRIPTS_DIR/lib/guests.sh"
 	printf '%b' "$3" > "$TMP/t/results"
 	PRINTED=$(PERF_TEST="perf test" guests__check_names "$TMP/t/results" "$2")
-	[[ $PRINTED = "$1" ]] || fail "it prints '$PRINTED'"
+	[[ $PRINTED = "$1" ]] || fail "guests__check_names prints '$PRINTED'"
 }
 
-test_vm_brings_each_result_once()
+test_each_result_comes_back_from_one_guest()
 {
 	check_names '' $'a: one\na: two' 'ok\ta: one\t\nskip\ta: two\tno disk\n'
 	check_names '' 'perf test' 'ok\tperf test one\t\n'

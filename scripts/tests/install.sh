@@ -84,7 +84,7 @@ end_test()
 
 # --- the tests ----------------------------------------------------------------
 
-# refused ERROR OPTION...
+# refused ERROR OPTION...: fail unless install.sh ends with status 2 and this error
 refused()
 {
 	expect_status 2 install_sh "${@:2}"
@@ -113,17 +113,17 @@ test_places_that_cannot_be_used()
 	says '^  next: use another --prefix'
 	chown nobody "$TMP/t/out"
 	refused "$TMP/t/out belongs to nobody: " --out "$TMP/t/out" --destdir "$DEST" "$TAG"
-	[[ -z $(find "$TMP/t/out" -mindepth 1) ]] || fail "it has built"
+	[[ -z $(find "$TMP/t/out" -mindepth 1) ]] || fail "install.sh has built something"
 }
 
-test_command_of_others()
+test_command_of_the_same_name_is_not_overwritten()
 {
 	local name
 
 	for name in perf bpf-stamp; do
 		echo mine >"$DEST$PREFIX/bin/$name"
 		refused "$DEST$PREFIX/bin/$name is there and not from this script" --destdir "$DEST" --name perf "$TAG"
-		[[ $(<"$DEST$PREFIX/bin/$name") = mine ]] || fail "it is gone"
+		[[ $(<"$DEST$PREFIX/bin/$name") = mine ]] || fail "the other $name is gone"
 		rm "$DEST$PREFIX/bin/$name"
 	done
 }
@@ -136,9 +136,9 @@ test_install()
 	before=$(stat -c '%i %Y' "$REPO_DIR/out/$TAG/perf")
 	expect_status 0 install_dest
 	[[ $before = "$(stat -c '%i %Y' "$REPO_DIR/out/$TAG/perf")" ]] || fail "perf was built again"
-	[[ $(tail -n 2 <<<"$PRINTED" | head -n 1) = "$DEST$PREFIX/bin/perf_bpfmeta" ]] || fail "no path in the end"
-	[[ ${PRINTED##*$'\n'} = "perf version 6.16"* ]] || fail "no version in the end"
-	[[ ! -e $REPO_DIR/out/$TAG/install ]] || fail "it has left what it has put together"
+	[[ $(tail -n 2 <<<"$PRINTED" | head -n 1) = "$DEST$PREFIX/bin/perf_bpfmeta" ]] || fail "no path at the end"
+	[[ ${PRINTED##*$'\n'} = "perf version 6.16"* ]] || fail "no version at the end"
+	[[ ! -e $REPO_DIR/out/$TAG/install ]] || fail "out/$TAG/install is left"
 	for file in bin/perf libexec/perf-core/perf-archive libexec/perf-core/scripts/python/stackcollapse.py \
 		libexec/perf-core/tests/shell/record_bpf_metadata.sh share/man/man1/perf-record.1 \
 		share/doc/perf-tip/tips.txt; do
@@ -154,7 +154,7 @@ test_perf_test()
 	chmod 755 "$ROOT/usr/bin/perf"
 	expect_status 0 in_root_alone 'perf_bpfmeta test -v bpf-metadata'
 	says ': Ok'
-	! grep -E ': (Skip|FAILED)' <<<"$PRINTED" || fail "not all of them"
+	! grep -E ': (Skip|FAILED)' <<<"$PRINTED" || fail "not all tests have passed"
 	rm "$ROOT/usr/bin/perf"
 	expect_status 0 in_root 'perf_bpfmeta check feature bpf-metadata'
 	expect_status 1 in_root 'command -v perf'
@@ -167,7 +167,7 @@ test_man_pages()
 	need_package
 	expect_status 0 in_root 'perf_bpfmeta record --help'
 	says '^ +--bpf-metadata='
-	! grep -F '.ft C' <<<"$PRINTED" || fail "it shows commands of roff"
+	! grep -F '.ft C' <<<"$PRINTED" || fail "the page shows commands of roff"
 	for command in report inject; do
 		expect_status 0 in_root "perf_bpfmeta help $command"
 		says "^PERF-${command^^}\\(1\\)"
@@ -191,7 +191,7 @@ test_scripts_and_tips()
 	says '^seq [0-9]+$'
 	expect_status 0 in_root 'perf_bpfmeta report --stdio'
 	says '^# \(Tip: '
-	! grep 'Cannot load tips' <<<"$PRINTED" || fail "no tips"
+	! grep 'Cannot load tips' <<<"$PRINTED" || fail "perf has no tips"
 }
 
 # As on a terminal: bash-completion finds the file by the name of the command.
@@ -223,10 +223,10 @@ test_changed_files_stay()
 	says "changed: $tips"
 	expect_status 1 remove_dest
 	says "changed: $tips"
-	[[ -e $tips && -e $own && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "not just the unchanged files are gone"
+	[[ -e $tips && -e $own && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "a changed file is gone, or perf is there"
 	expect_status 0 remove_dest --force
 	says "not installed and are kept: $own"
-	[[ ! -e $tips && -e $own ]] || fail "not just the changed file is gone"
+	[[ ! -e $tips && -e $own ]] || fail "the changed file is there, or another file is gone"
 	expect_status 2 remove_dest
 	rm -r "${DEST:?}$HOME_DIR"
 }
@@ -244,11 +244,11 @@ test_copied_to_another_root()
 }
 
 # Each installation replaces the previous one.
-test_nothing_is_left()
+test_removal_leaves_nothing()
 {
 	need_installation
 	expect_status 0 install_dest --name perf
-	[[ -x $DEST$PREFIX/bin/perf && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "the first is there"
+	[[ -x $DEST$PREFIX/bin/perf && ! -e $DEST$PREFIX/bin/perf_bpfmeta ]] || fail "the first installation is still there"
 	expect_status 0 remove_dest
 	diff <(printf '%s\n' usr usr/local usr/local/bin usr/local/lib) <(find "$DEST" -mindepth 1 -printf '%P\n' | sort) ||
 		fail "the removal left files, or removed other files"
@@ -257,7 +257,7 @@ test_nothing_is_left()
 prepare_tests()
 {
 	if ((EUID)); then
-		ktap_skip_all "only root can make a Debian"
+		ktap_skip_all "only root can install Debian into a directory"
 		exit "$KSFT_SKIP"
 	fi
 	command -v mmdebstrap >/dev/null || ktap_exit_fail_msg "there is no mmdebstrap: apt-get install mmdebstrap"
@@ -265,8 +265,8 @@ prepare_tests()
 	mkdir -p "$DEST$PREFIX/bin" "$DEST$PREFIX/lib"
 	chmod 755 "$TMP"
 	"$SCRIPTS_DIR/apply-and-build.sh" --quiet "$TAG" >"$TMP/log" 2>&1 ||
-		ktap_exit_fail_msg "there is no perf: $(<"$TMP/log")"
-	debian__make_root "$ROOT" '' apt man-db,bash-completion >"$TMP/log" 2>&1 || ktap_exit_fail_msg "there is no Debian: $(<"$TMP/log")"
+		ktap_exit_fail_msg "perf does not build: $(<"$TMP/log")"
+	debian__make_root "$ROOT" '' apt man-db,bash-completion >"$TMP/log" 2>&1 || ktap_exit_fail_msg "cannot install Debian: $(<"$TMP/log")"
 }
 
 run_tests

@@ -41,7 +41,7 @@ expect_status()
 refuses()
 {
 	expect_status 2 "$SCRIPTS_DIR/$1.sh" "${@:2}"
-	[[ -n $PRINTED ]] || fail "$1.sh ${*:2}: says nothing"
+	[[ -n $PRINTED ]] || fail "$1.sh ${*:2}: prints nothing"
 }
 
 printed()
@@ -67,5 +67,5 @@ ends_with()
 	wait "$HANGING" || status=$?
 	((status == $1)) && return
 	cat "$TMP"/t/*.log
-	fail "it ended with status $status, not $1"
+	fail "the script ended with status $status, not $1"
 }

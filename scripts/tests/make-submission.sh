@@ -11,13 +11,13 @@ call_make_submission()
 	cd "$TMP/t" && unset GIT_DIR && GIT_CONFIG_GLOBAL=$TMP/t/gitconfig call_script make-submission "$@"
 }
 
-# submit STATUS OPTION...
+# submit STATUS OPTION...: fail unless make-submission.sh ends with this status
 submit()
 {
 	expect_status "$1" call_make_submission "${@:2}" v0.1
 }
 
-# The rest of the user's configuration has no effect.
+# Write a configuration of git with a name, and with a gpg that fails: git must not use it.
 write_submitter()
 {
 	write_good_series
@@ -25,13 +25,13 @@ write_submitter()
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
 }
 
-# write_letter NAME LINE...
+# write_letter NAME LINE...: write a cover letter
 write_letter()
 {
 	printf '%s\n' A\ letter '' "${@:2}" > "$SUBMISSION/v0.1/$1"
 }
 
-# mails_are NUMBER
+# mails_are NUMBER: fail unless there are so many mails
 mails_are()
 {
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = "$1" ]] || fail "not $1 mails"
@@ -96,7 +96,7 @@ test_submission_of_a_part()
 	submit 0 --part core
 	mails_are 2
 	holds "$OUT/mails"/0001-*.patch "+a zwei"
-	! grep base-commit "$OUT/mails/0000-cover-letter.patch" || fail "the commit of another tree"
+	! grep base-commit "$OUT/mails/0000-cover-letter.patch" || fail "a wrong base-commit"
 }
 
 test_submission_numbers_patches_in_the_letter()

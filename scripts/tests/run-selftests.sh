@@ -11,7 +11,7 @@ compare_skips()
 	printf '%b' "$1" > "$TMP/t/want"
 	awk "${@:2}" -f "$SCRIPTS_DIR/lib/skips.awk" "$TMP/t/list" "$TMP/t/results" > "$TMP/t/got" ||
 		fail "skips.awk: status $?"
-	diff -u "$TMP/t/want" "$TMP/t/got" || fail "the skips are not told apart"
+	diff -u "$TMP/t/want" "$TMP/t/got" || fail "skips.awk prints something else"
 }
 
 test_skips_are_compared_with_a_list()
@@ -52,7 +52,7 @@ test_tests_that_a_tag_lacks()
 	list 2 $'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so'
 	printed "lists 'harness: literals or bpftool agree' for v6.16, but no test has this name"
 	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
-	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "not what is lacking: $PRINTED"
+	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "--lacking lists: $PRINTED"
 	list 2 '# none' --lacking --filter=x
 	printed "--lacking excludes --filter and --vm"
 	list 0 '# none' --lacking
@@ -147,7 +147,7 @@ make_checkout()
 	chmod +x "$TMP"/t/bin/*
 }
 
-# builds WANT [OPTION...]: run-selftests.sh builds these perfs
+# builds WANT [OPTION...]: fail unless run-selftests.sh builds these perfs
 builds()
 {
 	: > "$TMP/t/builds"
@@ -172,7 +172,7 @@ test_perfs_that_are_built()
 	printed "to build  $TMP/t/checkout/out/v6.16/perf: "
 	builds 'v6.16\n--no-patches v6.18.15\n--no-patches v6.12.107\n' --all
 	builds 'v6.16\n' --all
-	[[ $PRINTED != *"to build"* ]] || fail "it says that it builds what is there"
+	[[ $PRINTED != *"to build"* ]] || fail "it builds a perf that is there"
 }
 
 run_tests

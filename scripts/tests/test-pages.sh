@@ -52,7 +52,7 @@ test_pages_that_are_right_pass()
 	printed "pass:2 fail:0 skip:1"
 }
 
-# Each line is a block of its own, whose commands and output are separated by '|'.
+# Each line becomes a literal block of its own, in which each '|' begins a new line.
 test_each_difference_from_a_page_fails()
 {
 	local blocks
@@ -100,7 +100,7 @@ test_each_difference_from_a_page_fails()
 	printed "pass:1 fail:9 skip:0"
 }
 
-test_a_page_leaves_nothing()
+test_a_page_leaves_no_file_and_no_process()
 {
 	local file
 

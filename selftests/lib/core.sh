@@ -5,17 +5,17 @@
 # prints the results.
 #
 # A test is a function. It runs in a subshell under "set -e": the first command that
-# fails ends it. Its output is the diagnosis. It may call
+# fails ends the test. The output of the test is the diagnosis. The test may call
 #
 #	fail TEXT		end as failed
 #	skip TEXT		end as skipped, because something is missing
-#	same NAME WANT GOT	compare two files, fail with their difference
+#	same NAME WANT GOT	compare the files WANT and GOT, fail with their difference
 #
 # The last command of a file of tests is
 #
 #	run_tests		runs all functions test_NAME of the file
 #
-# A library that sources this may define
+# A library that sources this file may define
 #
 #	prepare_tests		once, before the first test
 #	start_test, end_test	before and after each test, in its subshell
@@ -87,7 +87,7 @@ title()
 	printf '%s: %s\n' "$TEST_FILE" "${name//_/ }"
 }
 
-# Use exec, so that the output of end_test goes to the log, too, after a command has failed.
+# With exec, the log also gets what end_test prints after a command has failed.
 run_one_test()
 (
 	exec >"$TMP/log" 2>&1
@@ -101,7 +101,7 @@ run_one_test()
 	"$1"
 )
 
-# If PBM_LACKS lists the test, write the reason and return 0.
+# If PBM_LACKS lists the test, write the reason to $TMP/skip-reason and return 0, else return 1.
 is_lacking()
 {
 	local test reason

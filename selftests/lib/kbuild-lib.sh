@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/test-lib.sh"
 
 SNIPPET=$SELFTESTS/../Kbuild.snippet
-# The first lines of each source
+# The first lines of each source that write_source writes
 SOURCE_HEAD=
 
 # The variables of the caller for make, the build and git must not change the tests.
@@ -73,13 +73,13 @@ must_not_build()
 
 	shift
 	if make "$@" >"$TMP/make" 2>&1; then
-		fail "make $* builds"
+		fail "make $* succeeds, and should not"
 	fi
 	cat "$TMP/make"
 	grep -q -F -e "$text" "$TMP/make" || fail "make $* does not say '$text'"
 }
 
-# stamped NAME KEY: print the value of KEY in the object NAME, as C source
+# stamped NAME KEY: print the value of KEY in the header that stamps object NAME, as C source
 stamped()
 {
 	sed -n "s/^const char bpf_metadata_$2\[].* = \(\".*\"\);\$/\1/p" "$1.bpf.metadata.h"

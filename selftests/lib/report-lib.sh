@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by the tests of perf report, script, diff and top in tests/reading/. Each of them
-# sources this file instead of test-lib.sh.
+# Shared by tests that use perf report. They source this file instead of test-lib.sh. The block is
+# the metadata in the header of perf.data. A set is all metadata of a program.
 
 # shellcheck source=selftests/lib/test-lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/test-lib.sh"
@@ -106,8 +106,8 @@ want_warnings()
 	printf "WARNING: No BPF program has metadata with the key '%s'\n" "$@" >"$TMP/want"
 }
 
-# Write a file with two programs. The set of the first program has umlauts. The set of the second
-# program repeats a text $1 times, whose characters take two columns, one column or no column.
+# Write $TMP/made-up, with two programs. The set of the first program has umlauts. In the set of the
+# second one, $1 copies of a text have characters that take two columns, one column or no column.
 made_up_wide()
 {
 	made_up <<-END
@@ -139,7 +139,7 @@ count_aligned()
 	END
 }
 
-# Write a generated file. Standard input is Python code that changes "file".
+# Generate the recording $TMP/made-up. Standard input is Python code that changes "file".
 made_up()
 {
 	{

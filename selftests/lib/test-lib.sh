@@ -37,7 +37,7 @@
 #	await_churn WORD	wait until churn prints the word
 #	tell_churn		let churn go on
 #	start_attach		start attach (see attach.c), which runs until the test ends
-#	ask COMMAND...		send attach a command. Its answer sets PROGRAM_ID, PROGRAM_NAME,
+#	ask COMMAND...		send attach a command. The answer sets PROGRAM_ID, PROGRAM_NAME,
 #				MAP_IDS[NAME], LINK_IDS, PAGES, CODE_BEGIN and CODE_END
 #	try_ask COMMAND...	the same; if the answer is an error, return 1 and set ERROR
 #	await WHAT COMMAND...	wait until the command succeeds
@@ -55,8 +55,8 @@
 #	is_traced ID		succeed if strace is attached to this process or thread
 #	want_no_records FILE	fail unless FILE has samples and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
-#	shows_no_record SYMBOL	fail unless $TMP/data.script, written by show, has this function
-#				and no metadata record with its name
+#	shows_no_record SYMBOL	fail unless $TMP/data.script, written by show, has a KSYMBOL of
+#				this function and no metadata record with its name
 #
 # Environment:
 #	OUTPUT			the directory in which the Makefile has built everything
@@ -116,7 +116,7 @@ perfgen()
 	python3 -S "$SELFTESTS/lib/perfgen.py" "$@"
 }
 
-# The output of perf report ends with a random tip. Remove it.
+# Remove the random tip at the end of file $1, which has the output of perf report.
 drop_tips()
 {
 	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$1"
@@ -163,8 +163,8 @@ own()
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# The program in the object busy_v1 is named busy. Its new name has the same length, so the object
-# stays valid.
+# Write $TMP/$1.bpf.o, a copy where the program has the name that own prints. The program in busy_v1
+# is named busy. The new name has the same length, so the object stays valid.
 make_own_object()
 {
 	local prog=${1%_v[0-9]}
@@ -195,8 +195,8 @@ hold_handmade()
 	hold_command "$OUTPUT/handmade_btf" "$1"
 }
 
-# A test can start a holder (hold, start_churn or start_attach) only once. The holder ends when its
-# input ends, so it does not outlive this shell.
+# A test can have only one holder (hold, start_churn or start_attach) at a time. The holder ends
+# when its input ends, so it does not outlive this shell. Sets HELD_IDS and HELD_NAMES.
 hold_command()
 {
 	local id name
@@ -230,7 +230,7 @@ spend()
 		done >/dev/null' sh "$BPFTOOL" "$TMP/packet" "${args[@]}")
 }
 
-# Wait until the holder has ended, because the next test must not see its programs.
+# End the holder and wait for its end, because the next test must not see its programs.
 release()
 {
 	local pid=${HOLDER_PID:-} input=${HOLDER[1]:-}
@@ -271,7 +271,7 @@ await()
 	done
 }
 
-# Open both ends, so that open() does not wait for the other side.
+# Open both ends of each FIFO, so that open() does not wait for the other side.
 open_control()
 {
 	rm -f "$TMP/control" "$TMP/ack"
@@ -293,7 +293,7 @@ await_ack()
 {
 	local answer='' part='' end=$((SECONDS + 60 * SCALE))
 
-	# When read times out, the variable has the characters that were read so far.
+	# When read times out, "part" has the characters that were read so far.
 	until read -r -t 0.2 -u "$ACK" part; do
 		answer+=$part
 		perf_is_running
@@ -309,9 +309,9 @@ control()
 	await_ack
 }
 
-# Messages go to $TMP/perf.err. With the file "-", the recording goes to $TMP/stdout. churn unloads
-# programs after 100 ms, and perf must read them before that. nice gives perf priority, so that
-# it is in time on a busy CPU.
+# Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
+# $TMP/stdout. churn unloads programs after 100 ms, and perf must read them before that. nice gives
+# perf priority, so that perf is in time on a busy CPU.
 launch_recording()
 {
 	local file=$1
@@ -329,8 +329,8 @@ start_recording()
 	control ping
 }
 
-# --switch-output names files by the hundredth of a second. If perf switches twice in one
-# hundredth, it overwrites the first file.
+# Wait until the next file of --switch-output gets a new name. Names have hundredths of a second: if
+# perf switches twice in one hundredth, it overwrites the first file.
 await_new_name()
 {
 	while compgen -G "$TMP/*.$(date +%Y%m%d%H%M%S%2N)" >/dev/null; do
@@ -338,7 +338,7 @@ await_new_name()
 	done
 }
 
-# perf report -D prints the name of a temporary copy of the vdso.
+# Shorten the names of temporary copies of the vdso in the output of perf report -D.
 without_vdso_names()
 {
 	sed 's/perf-vdso\.so-[A-Za-z0-9]*/perf-vdso.so/'
@@ -356,7 +356,7 @@ stop_recording()
 	((status == 0)) || fail "perf record ends with status $status"
 }
 
-# The file may have only the usual messages of perf record, and messages about this machine:
+# Fail unless file $1 has only the usual messages of perf record, and messages about this machine:
 # processes that end while perf reads /proc, and samples that are lost because the machine is
 # busy.
 check_messages()
@@ -512,7 +512,7 @@ close_terminal()
 	rm -f "$TMP/tmux"
 }
 
-# Print the name that perf gives to the main function of a held program.
+# Print the name that perf gives to the main function of program HELD_IDS[$1].
 symbol_of()
 {
 	local tag
@@ -574,7 +574,7 @@ prepare_nobody()
 		skip "perf_event_paranoid is above 2: no recording without privilege"
 }
 
-# other_perf VARIABLE: skip if it is not set, fail if it can't run
+# other_perf VARIABLE: skip if the variable is not set, fail if the perf that it names can't run
 other_perf()
 {
 	[[ -n ${!1:-} ]] || skip "$1 is not set"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Tests of the tests' own tools, with broken input: with a comparator that accepts everything, all
-# other tests would pass.
+# other tests would pass. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -53,7 +53,7 @@ test_comparator_finds_each_changed_value()
 	((n > 70 && found == n))
 }
 
-test_comparator_finds_each_changed_value_of_the_oracle()
+test_comparator_finds_each_changed_value_of_bpftool()
 {
 	native_only "the test tests the tests' own tools"
 	prepare_types
@@ -80,7 +80,7 @@ test_comparator_finds_missing_double_and_unknown_keys()
 	must_fail compare_types "$TMP/changed"
 }
 
-# check_text WANT TEXT: compare TEXT with the wanted value
+# check_text WANT TEXT: fail unless perf's TEXT of a value matches the wanted value
 check_text()
 {
 	printf '/* want: %s */ int bpf_metadata_key;\n' "$1" >"$TMP/want"
@@ -162,7 +162,7 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 528 00		# empty key
 	must_fail check_bytes 592 00		# empty value
 	must_fail check_bytes 847 61		# after the NUL of the value
-	must_fail check_bytes 592 ff		# no UTF-8
+	must_fail check_bytes 592 ff		# not UTF-8
 	must_fail check_bytes 1183 01		# sample id not zero
 	must_fail check_bytes 0 55000000	# another type
 }
@@ -186,7 +186,7 @@ write_block()
 	END
 }
 
-# Two programs that share a text, and one without metadata
+# Two programs that share a text of keys and values, and a program without metadata
 make_block()
 {
 	write_block "$@" <<-'END'
@@ -220,7 +220,7 @@ test_reader_finds_each_broken_field_of_the_block()
 	must_fail block_bytes 8 00000001
 	must_fail block_bytes 12 3d			# an empty key
 	must_fail block_bytes 13 6b			# no value
-	must_fail block_bytes 14 ff			# no UTF-8
+	must_fail block_bytes 14 ff			# not UTF-8
 	must_fail block_bytes 19 6b			# a line that does not end
 	must_fail block_bytes 20 0a			# a line that is empty
 	must_fail block_bytes 14 0a
@@ -301,7 +301,7 @@ finds()
 	"$@"
 )
 
-test_files_that_say_nothing_are_not_without_records()
+test_empty_files_do_not_pass_as_files_without_records()
 {
 	native_only "the test tests the tests' own tools"
 	make_perfdata "$TMP/file" 0 54
@@ -395,7 +395,7 @@ test_lib_skips_what_is_for_other_machines()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-# DIRECTORY/FILE of each entry in the lists of README. The entries of progs/ have no suffix.
+# Print DIRECTORY/FILE of each entry in the lists of README. The entries of progs/ have no suffix.
 readme_files()
 {
 	awk -F '\t+' '
@@ -417,7 +417,7 @@ test_readme_names_each_file()
 	same "README and the files" "$TMP/want" "$TMP/got"
 }
 
-test_new_writes_a_file_of_tests()
+test_script_new_writes_a_file_of_tests()
 {
 	native_only "the test tests the tests' own tools"
 	[[ -x $SELFTESTS/new ]] || skip "selftests/new is in the source directory"
@@ -512,15 +512,15 @@ pretend_churn()
 
 must_find()
 {
-	grep -q -e "^$1" "$TMP/out" || fail "not found: $1, but: $(cat "$TMP/out")"
+	grep -q -e "^$1" "$TMP/out" || fail "the check does not print '$1', but: $(cat "$TMP/out")"
 }
 
-test_missing_or_wrong_sets_of_churn_are_found()
+test_missing_or_wrong_metadata_of_churn_is_found()
 {
 	native_only "the test tests the tests' own tools"
 	prepare_churn
 	check_churn "$TMP/list" "$TMP/script"
-	# A short-lived program may have a set, but it must be right.
+	# A short-lived program may have a set of metadata, but the set must be right.
 	cp "$TMP/script" "$TMP/whole"
 	pretend_churn 3 churn_3
 	check_churn "$TMP/list" "$TMP/script"
@@ -549,8 +549,8 @@ test_missing_or_wrong_sets_of_churn_are_found()
 	must_find 'twice'
 }
 
-# 200 programs stay. The output of perf lacks the last one, whose map was bound at 200 ms.
-test_missing_sets_are_forgiven_at_busy_times_only()
+# 200 programs lived 150 ms. The output of perf lacks the last one, whose map was bound at 200 ms.
+test_missing_metadata_is_accepted_at_busy_times_only()
 {
 	local number
 
@@ -588,7 +588,7 @@ agree_after()
 	python3 "$SELFTESTS/lib/cross_check.py" "${2:-$TMP/data}" "$TMP/changed"
 }
 
-test_disagreement_is_found()
+test_disagreement_of_a_recording_and_bpftool_is_found()
 {
 	native_only "the test tests the tests' own tools"
 	hold simple none

@@ -30,7 +30,7 @@ test_objects_in_subdirectories()
 	want_stamped out/sub/deep/a version '"2"'
 }
 
-# The other rule would make an object without a stamp.
+# The rule of the makefile would make an object without a stamp.
 test_rule_of_the_makefile_is_refused()
 {
 	enter_new_project "$TMP/p" <<-'END'
@@ -40,7 +40,7 @@ test_rule_of_the_makefile_is_refused()
 	END
 	write_source a
 	must_not_build "cannot stamp a.bpf.o, because another rule makes it" a.bpf.o
-	[[ ! -e a.bpf.o ]] || fail "there is an object"
+	[[ ! -e a.bpf.o ]] || fail "make has made a.bpf.o"
 	build a.txt
 	sed -i '/^%[.]bpf/d' Makefile
 	must_make "a.bpf.o" a.bpf.o SHELL=/bin/bash
@@ -63,7 +63,7 @@ test_dependency_flags_leave_no_other_file()
 	build
 	find . -type f | sort | paste -s -d ' ' >"$TMP/got"
 	echo "./.a.bpf.o.d ./Makefile ./a.bpf.c ./a.bpf.metadata.h ./a.bpf.o ./bpf-metadata.h" >"$TMP/want"
-	same "what there is" "$TMP/want" "$TMP/got"
+	same "the files in the directory" "$TMP/want" "$TMP/got"
 }
 
 test_sources_with_other_names()
@@ -125,7 +125,7 @@ test_version_and_commit_are_those_of_git()
 }
 
 # For example, a tarball may be unpacked in the git checkout of a package.
-test_foreign_git_tree_is_not_asked()
+test_git_tree_of_another_project_is_not_asked()
 {
 	enter_new_project "$TMP/p/inner" a </dev/null
 	cd ..
@@ -140,14 +140,14 @@ test_foreign_git_tree_is_not_asked()
 	want_stamped a commit ""
 }
 
-test_what_cannot_be_is_refused()
+test_wrong_variables_and_sources_are_refused()
 {
 	enter_new_project "$TMP/p" a </dev/null
 	must_not_build "set BPF_METADATA_version"
 	must_not_build "BPF_METADATA_owner is not set" BPF_METADATA_version=1 BPF_METADATA_KEYS=owner
 	must_not_build "a-b is not a name" BPF_METADATA_version=1 BPF_METADATA_KEYS=a-b BPF_METADATA_a-b=1
 	must_not_build "SOURCE_DATE_EPOCH=soon" BPF_METADATA_version=1 SOURCE_DATE_EPOCH=soon
-	[[ ! -e a.bpf.o ]] || fail "there is an object"
+	[[ ! -e a.bpf.o ]] || fail "make has made a.bpf.o"
 	# The variable is not const, so the section would have two sets of flags.
 	SOURCE_HEAD='int limit __attribute__((section(".rodata"))) = 3;'
 	write_source a
@@ -169,13 +169,13 @@ prepare_slow_clang()
 	chmod +x "$TMP/slow-clang"
 }
 
-# The build date in an object's data, in seconds
+# Print the build date in an object's data, in seconds.
 date_in()
 {
 	date -u -f <(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o") +%s
 }
 
-# want_dates DATE NAME...: all of these objects have this date
+# want_dates DATE NAME...: fail unless all of these objects have this date
 want_dates()
 {
 	local want=$1 name got
@@ -187,8 +187,8 @@ want_dates()
 	done
 }
 
-# build_slowly NAME MAKE_OPTION...: make all objects; all of them are new. Sets DATE to the date
-# of object NAME, which must be the time at which make began.
+# build_slowly NAME MAKE_OPTION...: make all objects, none of which is up to date. Sets DATE to the
+# date of object NAME, which must be the time at which make began.
 build_slowly()
 {
 	local before name=$1
@@ -230,13 +230,13 @@ test_build_date_is_when_the_first_of_recursive_makes_began()
 }
 
 # A terminal that a recipe has opened inherits the time of a make that has ended.
-test_build_date_is_now_where_the_first_make_is_gone()
+test_build_date_is_now_if_the_first_make_has_ended()
 {
 	local before
 
 	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
 	before=$(date +%s)
-	# shellcheck disable=SC2016 # the process of that shell
+	# shellcheck disable=SC2016 # the id of the inner shell, which has ended
 	MAKELEVEL=1 BPF_METADATA_BEGAN="1 $(sh -c 'echo $$')" build
 	DATE=$(date_in a)
 	((before <= DATE && DATE <= $(date +%s))) || fail "the date is $DATE, not $before or soon after"
@@ -275,7 +275,7 @@ test_build_date_in_a_clean_tree_is_that_of_the_commit()
 	want_dates 5 a b
 }
 
-test_build_date_is_later_in_what_a_later_make_makes()
+test_objects_of_a_later_make_have_a_later_build_date()
 {
 	local first
 
@@ -310,11 +310,11 @@ test_builds_are_reproducible()
 	cmp "$TMP/one/a.bpf.o" a.bpf.o
 	build SOURCE_DATE_EPOCH=1700000001
 	if cmp -s "$TMP/one/a.bpf.o" a.bpf.o; then
-		fail "another date does not show"
+		fail "the object does not have the other date"
 	fi
 }
 
-test_objects_are_made_again_when_they_must()
+test_objects_are_made_again_when_needed()
 {
 	SOURCE_HEAD='#include "a.h"'
 	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version ?= 1'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Kbuild.snippet: the keys that it puts into BPF objects arrive in recordings. Nothing else about the
-# objects changes.
+# objects changes. A set is all metadata of a program.
 
 . "$(dirname "$0")/../../lib/kbuild-lib.sh"
 # Do not call few_symbols, because "bpftool prog dump" needs all symbols.
@@ -30,10 +30,10 @@ want_set()
 {
 	: >"$TMP/want"
 	((!$#)) || printf '%s\t%s\n' "$@" | sort >"$TMP/want"
-	same "the set" "$TMP/want" "$TMP/got"
+	same "the recorded metadata" "$TMP/want" "$TMP/got"
 }
 
-test_values_arrive_whatever_their_characters()
+test_values_with_any_characters_arrive()
 {
 	enter_new_project "$TMP/p" a <<-'END'
 		SOURCE_DATE_EPOCH := 86400
@@ -49,7 +49,7 @@ test_values_arrive_whatever_their_characters()
 	END
 	build
 	record_set a
-	# shellcheck disable=SC2016 # what looks like shell is text
+	# shellcheck disable=SC2016 # the shell must not expand this text
 	want_set \
 		build_date '"1970-01-02T00:00:00Z"' \
 		commit '"0123abcd"' \
@@ -59,7 +59,7 @@ test_values_arrive_whatever_their_characters()
 		version '"1.4.0"'
 }
 
-test_bpftool_loads_and_shows_them()
+test_bpftool_loads_an_object_and_shows_its_metadata()
 {
 	local pin
 
@@ -79,7 +79,7 @@ test_bpftool_loads_and_shows_them()
 	same "metadata of bpftool" "$TMP/want" "$TMP/got"
 }
 
-# The name with the tag, and the instructions, without the places of variables in maps
+# Print the name with the tag, and the instructions, without the places of variables in maps.
 program_of()
 (
 	trap release EXIT
@@ -89,7 +89,7 @@ program_of()
 		sed 's/map\[id:[0-9]*\]\[0\]+[0-9]*/a variable/; s/call pc+[0-9]*#/call /'
 )
 
-test_instructions_and_tag_are_the_same()
+test_stamp_does_not_change_instructions_and_tag()
 {
 	local name
 
@@ -108,7 +108,7 @@ test_instructions_and_tag_are_the_same()
 	done
 }
 
-test_source_wins()
+test_value_in_the_source_wins()
 {
 	SOURCE_HEAD=$(cat <<-'END'
 		#define KEY(x) bpf_metadata_##x
@@ -128,8 +128,8 @@ test_source_wins()
 	want_set version '"own"' owner 7 team '"t"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The project's own makefile compiles. The variable CLANG makes it include bpf-metadata.h.
-test_makefile_of_others_names_the_compiler()
+# The project's own makefile compiles. By its variable CLANG, the compiler includes bpf-metadata.h.
+test_makefile_of_another_project_includes_the_header_by_CLANG()
 {
 	need make clang git
 	isolate
@@ -147,8 +147,8 @@ test_makefile_of_others_names_the_compiler()
 	build CLANG="clang -include $PWD/bpf-metadata.h"
 	record_set a
 	want_set version '"v2.0"' commit "\"$(git rev-parse HEAD)\"" build_date '"1970-01-01T00:00:00Z"'
-	# A bpf-metadata.h that is the goal of make has the time, too. One that make writes for an
-	# object must not have it.
+	# A bpf-metadata.h that is the goal of make has the time, too. A bpf-metadata.h that make
+	# writes for an object must not have the time.
 	build -f "$SNIPPET" bpf-metadata.h BPF_METADATA_DIR=/ BPF_METADATA_version=1
 	grep -q 'build_date.*"20' bpf-metadata.h || fail "no time in $(cat bpf-metadata.h)"
 }
@@ -193,10 +193,10 @@ test_command_after_the_compilation()
 	record_set a
 	want_set version '"1"' build_date '"1970-01-01T00:00:00Z"'
 	must_not_build "" -B BPF_POST_COMPILE=false
-	[[ ! -e a.bpf.o ]] || fail "there is an object"
+	[[ ! -e a.bpf.o ]] || fail "make has left a.bpf.o"
 }
 
-# The default clang, and the oldest and the newest from 13 up
+# Print the default clang, and the oldest and the newest from version 13 on.
 print_clangs()
 {
 	echo clang
@@ -204,7 +204,7 @@ print_clangs()
 }
 
 # Each program gets one more instruction. The functions that it calls get none.
-test_programs_refer_to_their_metadata_if_asked()
+test_programs_refer_to_their_metadata_with_BPF_METADATA_REF()
 {
 	local clang name
 
@@ -228,7 +228,7 @@ test_programs_refer_to_their_metadata_if_asked()
 }
 
 # cilium/ebpf binds no map, so it loses the metadata if no program refers to it.
-test_cilium_ebpf_keeps_them_if_asked()
+test_cilium_ebpf_keeps_the_metadata_with_BPF_METADATA_REF()
 {
 	local clang
 
@@ -248,8 +248,8 @@ test_cilium_ebpf_keeps_them_if_asked()
 	done
 }
 
-# Longer names and code that is not compiled do not count, either.
-test_comments_and_strings_of_the_source_do_not_count()
+# Longer names and code that is not compiled are ignored, too.
+test_names_in_comments_and_strings_of_the_source_are_ignored()
 {
 	SOURCE_HEAD=$(cat <<-'END'
 		/* bpf_metadata_version */ // bpf_metadata_version
@@ -269,7 +269,7 @@ test_comments_and_strings_of_the_source_do_not_count()
 	want_set version '"1.4.0"' version2 '"\\"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The author's flags have no -g and ask for strict C. The source has read-only data of its own.
+# The project's flags have no -g and ask for strict C. The source has read-only data of its own.
 test_each_clang()
 {
 	local clang nr=0
@@ -318,16 +318,16 @@ test_kbuild()
 	want_set version '"1.4.0"' build_date '"1970-01-01T00:00:00Z"'
 	build -C "$kbuild" M="$PWD" SOURCE_DATE_EPOCH=0
 	if grep -e a.bpf.o "$TMP/make"; then
-		fail "it is made twice"
+		fail "the second make makes a.bpf.o again"
 	fi
 	build -C "$kbuild" M="$PWD" clean
 	find . -type f | sort | paste -s -d ' ' >"$TMP/got"
 	echo "./Makefile ./a.bpf.c" >"$TMP/want"
-	same "what is left by clean" "$TMP/want" "$TMP/got"
+	same "what make clean leaves" "$TMP/want" "$TMP/got"
 }
 
 # Both objects have a version. bpftool takes the first one.
-test_objects_can_be_linked_to_one()
+test_two_objects_can_be_linked_into_one()
 {
 	enter_new_project "$TMP/p" a b <<-'END'
 		SOURCE_DATE_EPOCH := 0

@@ -7,13 +7,13 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The keys of loaded.bpf.c
+# Write the keys of loaded.bpf.c to $TMP/want.
 want_keys()
 {
 	printf '%s\t%s\n' level 4 version '"1.2.3"' >"$TMP/want"
 }
 
-# want_stamp NAME: the keys that the build has added to progs/NAME.bpf.c arrive.
+# want_stamp NAME: write the keys that the build has added to progs/NAME.bpf.c to $TMP/want.
 want_stamp()
 {
 	sed -n 's/^const char bpf_metadata_\([A-Za-z0-9_]*\)\[].* = \(".*"\);$/\1\t\2/p' \
@@ -35,7 +35,7 @@ check_set()
 	symbol=$(symbol_of "$1")
 	grep -q -x -e "$symbol" "$TMP/ksymbols" || fail "no KSYMBOL $symbol"
 	perfdata entries "$TMP/data" "$symbol" | sort >"$TMP/got"
-	same "the set of $symbol" "$TMP/want" "$TMP/got"
+	same "the metadata of $symbol" "$TMP/want" "$TMP/got"
 }
 
 check_no_set()
@@ -45,11 +45,11 @@ check_no_set()
 	symbol=$(symbol_of "$1")
 	grep -q -x -e "$symbol" "$TMP/ksymbols" || fail "no KSYMBOL $symbol"
 	perfdata entries "$TMP/data" "$symbol" >"$TMP/got"
-	[[ ! -s $TMP/got ]] || fail "$symbol has a set: $(cat "$TMP/got")"
+	[[ ! -s $TMP/got ]] || fail "$symbol has metadata: $(cat "$TMP/got")"
 }
 
-# check_loader all|referred COMMAND...: the metadata of both programs arrives, or only that of the
-# program "refers"
+# check_loader all|referred COMMAND...: fail unless the metadata of both programs arrives, or only
+# that of the program "refers"
 check_loader()
 (
 	local what=$1
@@ -123,7 +123,7 @@ test_light_skeleton_brings_only_maps_that_the_program_refers_to()
 	done
 }
 
-# iproute2 makes directories in the BPF file system. So the holder has namespaces of its own.
+# iproute2 makes directories in the BPF file system. So the holder has its own namespaces.
 hold_in_netns()
 {
 	command -v "$1" >/dev/null || skip "$1 is not installed"
@@ -172,7 +172,7 @@ test_cilium_ebpf()
 	done
 }
 
-# A loader whose map has no BTF, such as aya, and one whose map has it
+# A loader whose map has no BTF, such as aya, and a loader whose map has BTF
 test_plain_loader()
 {
 	hold_handmade unbound
@@ -228,7 +228,7 @@ test_bpftrace()
 	grep -e 'sys_enter_open' "$TMP/programs" || fail "no KSYMBOL of bpftrace's program"
 	perfdata records "$TMP/data" >"$TMP/records"
 	if grep -e sys_enter_open "$TMP/records"; then
-		fail "bpftrace's program has a set"
+		fail "bpftrace's program has metadata"
 	fi
 }
 

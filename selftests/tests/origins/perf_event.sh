@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Programs of BPF_PROG_TYPE_PERF_EVENT, attached in each way, run while perf records. They get the
-# right context, and their sets arrive.
+# right context, and the recordings have the set (all metadata) of each program.
 #
 # PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
 
@@ -18,7 +18,7 @@ load()
 	ask load "$OUTPUT/$1.bpf.o"
 }
 
-# All events of the ip recorder: IP ADDR COUNT SAMPLE_PERIOD COOKIE TGID
+# Print all events of the ip recorder: IP ADDR COUNT SAMPLE_PERIOD COOKIE TGID
 dump_events()
 {
 	"$BPFTOOL" -j map dump id "${MAP_IDS[events]}" >"$TMP/events.json"
@@ -31,7 +31,7 @@ dump_events()
 	END
 }
 
-# COMM SAMPLES: the profiler's samples whose user stack begins in touch()
+# Print COMM SAMPLES: the profiler's samples whose user stack begins in touch()
 dump_touches()
 {
 	"$BPFTOOL" -j map dump id "${MAP_IDS[counts]}" >"$TMP/counts.json"
@@ -55,15 +55,15 @@ dump_touches()
 	END
 }
 
-# perf's name of the program that is loaded now
+# Print perf's name of the program that attach has loaded. Sets HELD_IDS and HELD_NAMES.
 symbol()
 {
 	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
 	symbol_of 0
 }
 
-# Note what bpftool shows of the program, as KEY<TAB>VALUE. check_sets compares it with the
-# recording.
+# Add the metadata that bpftool shows to WANT_SETS, as KEY<TAB>VALUE. check_sets compares WANT_SETS
+# with the recording.
 note_program()
 {
 	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
@@ -85,7 +85,7 @@ check_sets()
 	perfdata check "$file"
 	perfdata entries "$file" "$(cat "$TMP/symbol")" | sort >"$TMP/got"
 	printf '%s' "$WANT_SETS" | sort >"$TMP/want"
-	same "the sets of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
+	same "the metadata of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
 }
 
 # Look only at faults in touch(): the map also has page faults of other code.
@@ -106,7 +106,7 @@ check_touched_pages()
 	same "ctx->addr" "$TMP/want" "$TMP/got"
 }
 
-test_ioctl_on_page_faults_tells_the_addresses()
+test_program_attached_by_ioctl_sees_the_addresses_of_page_faults()
 {
 	start_recording "$TMP/data" -a
 	start_attach
@@ -119,7 +119,7 @@ test_ioctl_on_page_faults_tells_the_addresses()
 	check_sets "$TMP/data"
 }
 
-test_link_on_page_faults_tells_the_addresses_and_the_cookie()
+test_program_attached_by_link_sees_the_addresses_of_page_faults_and_the_cookie()
 {
 	local shown
 
@@ -209,7 +209,7 @@ test_hardware_events()
 	check_hardware_event instructions
 }
 
-# The number of page faults in touch() that the recorder has seen
+# Print the number of page faults in touch() that the recorder has seen.
 count_faults()
 {
 	dump_events | awk -v begin="$CODE_BEGIN" -v end="$CODE_END" \
@@ -231,7 +231,7 @@ test_detached_program_sees_nothing_until_it_is_attached_again()
 	load ip_recorder
 	ask event page-faults 1 self
 	ask touch 10
-	[[ $(count_faults) = 0 ]] || fail "it sees events before it is attached"
+	[[ $(count_faults) = 0 ]] || fail "the program sees events before it is attached"
 
 	ask link 1
 	touch_and_expect 10
@@ -252,8 +252,8 @@ test_detached_program_sees_nothing_until_it_is_attached_again()
 	touch_and_expect 40
 }
 
-# The profiler counts the page faults of the task. The innermost frame of the user stack is their
-# place.
+# The profiler counts the page faults of the task. The innermost frame of the user stack is the
+# place of the page fault.
 test_profiler_counts_samples_and_stacks_of_a_task()
 {
 	start_recording "$TMP/data" -a
@@ -292,7 +292,7 @@ check_both_versions()
 	same "versions in perf script" "$TMP/want" "$TMP/got"
 }
 
-test_program_is_replaced_by_link_while_perf_records()
+test_new_version_is_attached_by_link_while_perf_records()
 {
 	start_recording "$TMP/data" -a
 	start_attach
@@ -304,7 +304,7 @@ test_program_is_replaced_by_link_while_perf_records()
 	check_both_versions
 }
 
-test_program_is_replaced_by_ioctl_while_perf_records()
+test_new_version_is_attached_by_ioctl_while_perf_records()
 {
 	start_recording "$TMP/data" -a
 	start_attach
@@ -317,7 +317,7 @@ test_program_is_replaced_by_ioctl_while_perf_records()
 	check_both_versions
 }
 
-# samples_in KEY ERE: the samples of task "attach" in rows of perf report -s KEY that match
+# samples_in KEY ERE: print the sum of task "attach" in the rows of perf report -s KEY that match
 samples_in()
 {
 	"$PBM_PERF" report -i "$TMP/data" --stdio -q --comms attach -s "$1" -F "sample,$1" |
@@ -327,8 +327,8 @@ samples_in()
 			END { print sum + 0 }'
 }
 
-# Some kernels (v6.18 is one) run programs of software events with interrupts off, and no clock can
-# interrupt them. The raw bytes tell whether there are samples, because the sort key is under test.
+# Some kernels (such as v6.18) run programs of software events with interrupts off, and no clock can
+# interrupt them. perfdata.py tells whether there are samples, because perf report is under test.
 test_samples_show_what_the_profiler_costs()
 {
 	local cost period cycles=no options=(-F $((4000 / SCALE)))
@@ -356,7 +356,7 @@ test_samples_show_what_the_profiler_costs()
 	((period > 0)) || fail "no sample in the profiler"
 	cost=$(samples_in bpf_prog "$PROGRAM_ID $PROGRAM_NAME")
 	echo "$cost samples in $PROGRAM_ID $PROGRAM_NAME"
-	((cost > 0)) || fail "perf report -s bpf_prog shows no sample of $PROGRAM_ID $PROGRAM_NAME, and there are some"
+	((cost > 0)) || fail "perf report -s bpf_prog shows no sample of $PROGRAM_ID $PROGRAM_NAME, but the file has some"
 }
 
 run_tests

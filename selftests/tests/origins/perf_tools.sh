@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf's own BPF programs run while another perf records. They have one key, the version of this
-# perf.
+# perf's own BPF programs run while another perf records. The metadata of these programs is one key,
+# the version of perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# perf pins the map of its sample filter. One test counts for a cgroup.
+# perf pins the map of its sample filter, and one test counts events of a cgroup: mount both.
 # shellcheck disable=SC2016 # for another shell
 own_mounts 'grep -q -E "^\S+ \S+ (cgroup2|cgroup \S*perf_event)" /proc/mounts ||
 	mount -t cgroup2 cgroup /sys/fs/cgroup || :'
@@ -36,7 +36,7 @@ has_sample()
 	grep -q -e "$2" "$TMP/script"
 }
 
-# start_perf NAME ARGUMENT...: the output is in $TMP/user.NAME.
+# start_perf NAME ARGUMENT...: start perf; its output goes to $TMP/user.NAME. Sets USER_PID.
 start_perf()
 {
 	local name=$1
@@ -66,7 +66,7 @@ want_output()
 	grep -q -E -e "$2" "$TMP/user.$1" || fail "perf $1 prints no '$2': $(head -n 20 "$TMP/user.$1")"
 }
 
-# All functions of the programs that these processes have loaded, each once
+# Print all functions of the programs that these processes have loaded, each once.
 functions_of()
 {
 	perfdata programs "$TMP/data" >"$TMP/programs"
@@ -81,11 +81,11 @@ check_version()
 	version=$("$PBM_PERF" version)
 	printf 'perf_version\t"%s"\n' "${version#perf version }" >"$TMP/want"
 	perfdata entries "$TMP/data" "$1" | sort -u >"$TMP/got"
-	same "the set of $1" "$TMP/want" "$TMP/got"
+	same "the metadata of $1" "$TMP/want" "$TMP/got"
 }
 
-# check_users NAME...: end the recording. All programs that the processes USER_PIDS have loaded have
-# their set, and these names are among the programs.
+# check_users NAME...: end the recording. Fail unless all programs that the processes USER_PIDS have
+# loaded have their metadata in it, and programs with these names are among them.
 check_users()
 {
 	local name function
@@ -170,7 +170,7 @@ test_ftrace_latency()
 	run_perf ftrace latency -a -b -T schedule -- sleep 0.3
 	check_users func_begin func_end
 	[[ -d /sys/bus/event_source/devices/kprobe ]] ||
-		skip "this kernel has no kprobes to attach them to; their sets have arrived"
+		skip "this kernel has no kprobes for the programs; their metadata was recorded"
 	want_output ftrace '[1-9]'
 }
 
@@ -237,11 +237,11 @@ record_as_nobody()
 	sed -i 's/[0-9][0-9.]*/N/g' "$TMP/$name"
 }
 
-# An ordinary user's recording has the same content with and without the filter. A recording of root
-# has the set of the filter's program.
+# An ordinary user's perf record prints the same messages with and without the filter. A recording
+# of root has the metadata of the filter's program.
 test_sample_filter_of_root_and_of_a_user()
 {
-	native_only "the test takes a minute to verify the filter, and perf test does so"
+	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
 	all_only
 	mountpoint -q /sys/fs/bpf || skip "no BPF file system is mounted at /sys/fs/bpf"
 	[[ ! -e $FILTER_DIR/perf_sample_filter ]] || skip "somebody has pinned a filter: perf record --setup-filter unpin"

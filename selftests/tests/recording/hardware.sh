@@ -8,18 +8,18 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The PMU of the processor may lack this event.
+# Skip if there is no PMU, or the PMU does not count event $1.
 need_event()
 {
 	local count
 
 	count=$("$PBM_PERF" stat -x , -e "$1" -- "${WORKLOAD[@]}" 2>&1 | grep ",$1" | cut -d , -f 1) || :
 	[[ ! $count =~ ^[1-9][0-9]*$ ]] || return 0
-	[[ ${PBM_NEED_PMU:-} != 1 ]] || fail "$1: $count, and this machine should have a PMU"
+	[[ ${PBM_NEED_PMU:-} != 1 ]] || fail "$1: count '$count', but there should be a PMU"
 	skip "no PMU that counts $1"
 }
 
-# The number of samples fits the count of event $1: one in 100000, on all CPUs
+# Record event $1: at least 10 samples, each after 100000 events, and the metadata are in the file.
 check_samples()
 {
 	local samples

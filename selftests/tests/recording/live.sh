@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs load, unload or get their maps while perf records. Each has its set, with the right
-# number, under the name of its KSYMBOL record.
+# Programs load, unload or get their maps while perf records. The recording has the metadata (set)
+# of each program, with the right number, under the name of the program's KSYMBOL record.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-# Check the text output: perfdata.py cannot read these files.
+# Check the output of perf script, because perfdata.py cannot read files of -z and --threads.
 check_shown()
 {
 	show "$1"
@@ -34,7 +34,7 @@ test_program_that_loads_just_before_the_end()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The side band thread reads a megabyte for each program, so it is late when the recording ends.
+# perf's side band thread reads 1 MB for each program, so it is late when the recording ends.
 test_many_programs_that_load_just_before_the_end()
 {
 	for _ in 1 2 3 4; do
@@ -43,7 +43,7 @@ test_many_programs_that_load_just_before_the_end()
 		stop_recording
 		printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
 		perfdata block "$TMP/data" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want" >"$TMP/got" || :
-		same "programs in the block" "$TMP/want" "$TMP/got"
+		same "programs in the header" "$TMP/want" "$TMP/got"
 		release
 	done
 }
@@ -75,7 +75,7 @@ programs_have_ended()
 }
 
 # perf has read the maps of each program more than once, and must not keep them open.
-test_programs_that_are_unloaded_end_while_perf_records()
+test_perf_record_does_not_keep_unloaded_programs_in_the_kernel()
 {
 	start_recording "$TMP/data" -a
 	churn -n 20 -t 100 -l 200
@@ -84,7 +84,7 @@ test_programs_that_are_unloaded_end_while_perf_records()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The file says that the program has no metadata: it is (none), not (unknown).
+# The file says that the program has no metadata: perf report shows (none), not (unknown).
 test_program_without_metadata_that_loads()
 {
 	start_recording "$TMP/data" -a -F 999
@@ -93,7 +93,7 @@ test_program_without_metadata_that_loads()
 	"${WORKLOAD[@]}"
 	await "a second look" second_look_is_over "$(cut -d . -f 1 /proc/uptime)"
 	stop_recording
-	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the block doesn't have the program"
+	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
 	"$PBM_PERF" data convert --to-json "$TMP/json" -i "$TMP/data"
 	python3 -c 'import json, sys
 progs = json.load(open(sys.argv[1], encoding="utf-8"))["bpf-metadata"]
@@ -143,7 +143,7 @@ shows_record_of()
 	grep -q -e "^PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/script"
 }
 
-test_live_reader_gets_records_while_perf_records()
+test_live_reader_gets_metadata_while_perf_records()
 {
 	local reader
 
@@ -216,8 +216,8 @@ test_map_that_is_bound_while_recording_starts()
 	check_churn --starting "$TMP/list" "$TMP/data"
 }
 
-# perf writes the set that it finds when it starts, and the larger set at the end. It looks again
-# only at programs that were younger than a second, so a late start is not an error.
+# perf writes the set that it finds when it starts, and the larger set at the end. perf looks again
+# only at programs that were younger than a second, so the test tries again after a late start.
 test_second_map_that_is_bound_after_the_record_is_written()
 {
 	local symbol
@@ -237,26 +237,26 @@ test_second_map_that_is_bound_after_the_record_is_written()
 		break
 	done
 	printf '%s\n' begin end >"$TMP/want"
-	same "places of its records" "$TMP/want" "$TMP/places"
+	same "places of the program's records" "$TMP/want" "$TMP/places"
 	perfdata check "$TMP/data"
 	check_churn --more "$TMP/list" "$TMP/data"
-	# Without the block, the last record counts.
+	# If the header has no metadata, the last record counts.
 	perfdata strip-block "$TMP/data" "$TMP/no-block"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/no-block" -o "$TMP/again"
 	symbol=$'\tchurn_760001\t'
 	perfdata block "$TMP/data" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/want"
 	perfdata block "$TMP/again" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/got"
 	(($(wc -l <"$TMP/want") == 3)) || fail "not 3 entries: $(cat "$TMP/want")"
-	same "set of the records" "$TMP/want" "$TMP/got"
+	same "metadata of the records" "$TMP/want" "$TMP/got"
 }
 
-# The end of a file's data, from its header
+# Print the end of a file's data, as its header says
 data_end()
 {
 	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
 }
 
-# Record programs with 650 KB of records.
+# Record programs with 650 KB of metadata records. Messages go to $TMP/perf.err.
 record_many_keys()
 {
 	start_recording "$TMP/data" -a
@@ -267,7 +267,7 @@ record_many_keys()
 	release
 }
 
-# The records are the last part of the data. The disk has room for half of them.
+# The metadata records are the last part of the data. The limit of file sizes has room for half.
 test_disk_that_is_full_before_all_records_are_written()
 {
 	record_many_keys
@@ -279,16 +279,16 @@ test_disk_that_is_full_before_all_records_are_written()
 	END
 	chmod +x "$TMP/full-perf"
 	PBM_PERF=$TMP/full-perf record_many_keys
-	grep -x "Couldn't synthesize final BPF metadata of program [0-9]*." "$TMP/perf.err" || fail "it says: $(cat "$TMP/perf.err")"
+	grep -x "Couldn't synthesize final BPF metadata of program [0-9]*." "$TMP/perf.err" || fail "perf says: $(cat "$TMP/perf.err")"
 	echo "the data ends at $(data_end "$TMP/data"), the file at $(stat -c %s "$TMP/data")"
 	(($(data_end "$TMP/data") <= $(stat -c %s "$TMP/data"))) || fail "more data than there is in the file"
 	perfdata types "$TMP/data" >"$TMP/types"
 	grep -q -x 9 "$TMP/types" || fail "no sample"
 }
 
-# Both threads of perf see such a program: one finds it, the other is told that it loads. It has
-# two KSYMBOL records. If it loads before the side band thread starts, perf cannot know that the
-# kernel has written one.
+# The main thread of perf finds such a program, and the kernel tells the side band thread that it
+# loads, so it has two KSYMBOL records. If it loads before the side band thread starts, perf cannot
+# know that the kernel has written a KSYMBOL record.
 test_programs_that_load_while_recording_starts()
 {
 	local churn begin
@@ -300,22 +300,22 @@ test_programs_that_load_while_recording_starts()
 		start_recording "$TMP/data" -a
 		wait "$churn"
 		stop_recording
-		# Programs that loaded before that may be gone when perf starts. The others live
-		# long enough.
+		# Programs that loaded before this time may be unloaded when perf starts. The others
+		# live long enough.
 		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
 		check_churn --starting "$TMP/list" "$TMP/data"
 	done
 }
 
-# record_beside PERF FILE COMMAND...: a second recording, for the time of the command
+# record_beside PERF FILE COMMAND...: run this perf record beside the first, as long as the command
 record_beside()
 {
 	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
 		fail "$1 record: $(cat "$TMP/beside.err")"
 }
 
-# Kernels up to at least v6.18 write events about programs too long for the second recording.
-test_programs_that_load_while_two_record()
+# If two perfs record, kernels up to at least v6.18 write too long events about programs.
+test_programs_that_load_while_two_perfs_record()
 {
 	local file
 
@@ -350,9 +350,9 @@ test_newer_perf_that_records_at_the_same_time()
 	stop_recording
 	"$PBM_PERF" script --show-mmap-events -i "$TMP/data" >"$TMP/out"
 	nr=$(grep -c -e 'PERF_RECORD_MMAP2 .*/' "$TMP/out")
-	((nr > 0)) || fail "no map of a file is recorded"
+	((nr > 0)) || fail "no MMAP2 event of a file is recorded"
 	if grep -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]*>\]: ' "$TMP/out"; then
-		fail "build IDs that the event did not ask for"
+		fail "the file has build IDs that perf record did not ask for"
 	fi
 	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
 	grep -q -e '^# Samples: [1-9]' "$TMP/out"
@@ -361,7 +361,7 @@ test_newer_perf_that_records_at_the_same_time()
 	grep -q -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]\{40\}>\]: ' "$TMP/out" || fail "no build ID of $PBM_PEER_PERF"
 }
 
-# has_shown ERE N: the running perf has printed more than N lines that match.
+# has_shown ERE N: run the marker; succeed if perf has printed more than N lines that match.
 has_shown()
 {
 	perf_is_running
@@ -369,9 +369,9 @@ has_shown()
 	(($(grep -a -c -E "$1" "$TMP/watched" || true) > $2))
 }
 
-# watch_beside READY DONE COMMAND...: run a perf that prints events, beside another one. It listens
-# when it has printed a line that matches READY. It has read all earlier events when it has printed
-# more lines that match DONE.
+# watch_beside READY DONE COMMAND...: run perf COMMAND, which prints events, beside a newer perf
+# record. perf COMMAND listens when it has printed a line that matches READY. It has read all
+# earlier events when it has printed more lines that match DONE.
 watch_beside()
 {
 	local status=0 ready=$1 done=$2
@@ -482,7 +482,7 @@ interrupt_recording()
 	wait "$PERF_PID" || status=$?
 	PERF_PID=
 	check_messages "$TMP/perf.err"
-	((status == 0 || status == 130)) || fail "status $status"
+	((status == 0 || status == 130)) || fail "perf record ends with status $status"
 }
 
 test_end_by_signal()
@@ -515,7 +515,7 @@ start_slow_recording()
 }
 
 # A program loads every 50 ms, for longer than await() waits. Each bpf() call of perf takes 60 ms.
-test_end_while_programs_load_faster_than_they_are_read()
+test_end_while_programs_load_faster_than_perf_reads_them()
 {
 	start_slow_recording delay_enter=60000
 	start_churn -n $((27 * DEADLINE)) -t $((1350 * DEADLINE)) -l 0
@@ -531,7 +531,7 @@ knows_program()
 
 # The program has no map when perf reads it. It might get one later, but it is gone when perf looks
 # again. perf keeps the program open while it reads it; strace makes this slow.
-test_program_that_unloads_while_it_is_read_is_unknown()
+test_program_that_unloads_while_perf_reads_it_is_unknown()
 {
 	local symbol
 
@@ -548,14 +548,14 @@ test_program_that_unloads_while_it_is_read_is_unknown()
 	has_ksymbol "$TMP/data" "$symbol"
 	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
 	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
-		fail "the file says that it has no metadata, which perf can't know"
+		fail "the file says that the program has no metadata, which perf can't know"
 	fi
 }
 
 # The kernel takes long to verify the filter.
 test_sample_filter()
 {
-	native_only "the test takes a minute to verify the filter, and perf test does so"
+	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
 	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
 	start_recording "$TMP/data" -a --filter 'ip > 0'
@@ -582,12 +582,12 @@ hide_addresses()
 
 	native_only "the test changes kernel.kptr_restrict"
 	restrict=$(cat /proc/sys/kernel/kptr_restrict)
-	# shellcheck disable=SC2064 # with the value of now
+	# shellcheck disable=SC2064 # expand the variable now
 	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT
 	echo 2 >/proc/sys/kernel/kptr_restrict
 }
 
-# has_metadata_without_addresses FILE
+# has_metadata_without_addresses FILE: fail unless FILE has the metadata of program HELD_IDS[0]
 has_metadata_without_addresses()
 {
 	perfdata block "$1" | grep -P "^${HELD_IDS[0]}\t.*\tversion\t\"functions\"$"
@@ -611,14 +611,14 @@ test_program_that_loads_while_addresses_are_hidden()
 }
 
 # perf has to read each of the programs, not just the first.
-test_programs_that_were_there_while_addresses_are_hidden()
+test_programs_that_loaded_before_the_recording_while_addresses_are_hidden()
 {
 	hold -n 3 functions
 	hide_addresses
 	record "$TMP/data"
 	has_metadata_without_addresses "$TMP/data"
 	[[ $(perfdata block "$TMP/data" | grep -c -P "\tversion\t\"functions\"$") -ge 3 ]] ||
-		fail "not each program is there"
+		fail "the header does not have all 3 programs"
 }
 
 run_tests

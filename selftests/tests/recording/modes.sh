@@ -45,13 +45,13 @@ must_refuse()
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
-	[[ ! -e $TMP/refused ]] || fail "there is a file"
-	grep -q -w all "$TMP/messages" || fail "it does not list the value 'all'"
-	grep -q -w header "$TMP/messages" || fail "it does not list the value 'header'"
-	grep -q -w none "$TMP/messages" || fail "it does not list the value 'none'"
+	[[ ! -e $TMP/refused ]] || fail "perf record has written a file"
+	grep -q -w all "$TMP/messages" || fail "perf record does not list the value 'all'"
+	grep -q -w header "$TMP/messages" || fail "perf record does not list the value 'header'"
+	grep -q -w none "$TMP/messages" || fail "perf record does not list the value 'none'"
 }
 
-test_all_is_the_default()
+test_mode_all_is_the_default()
 {
 	hold simple
 	expect_records 1
@@ -59,7 +59,7 @@ test_all_is_the_default()
 	expect_records 1 --bpf-metadata all
 }
 
-test_none_writes_no_record()
+test_mode_none_writes_no_record()
 {
 	hold simple
 	expect_records 0 --bpf-metadata=none
@@ -71,7 +71,7 @@ test_none_writes_no_record()
 	want_no_records "$TMP/live"
 }
 
-test_none_writes_no_record_into_a_pipe()
+test_mode_none_writes_no_record_into_a_pipe()
 {
 	hold simple
 	record - --bpf-metadata=none >"$TMP/pipe"
@@ -79,7 +79,7 @@ test_none_writes_no_record_into_a_pipe()
 	has_ksymbol "$TMP/pipe" "$(symbol_of 0)"
 }
 
-test_no_bpf_event_implies_none()
+test_no_bpf_event_implies_mode_none()
 {
 	hold simple
 	expect_records 0 --no-bpf-event
@@ -94,7 +94,7 @@ test_last_option_wins()
 	expect_records 1 --bpf-metadata=none --bpf-metadata=all
 }
 
-# Succeed if the held program has a record and is in the header.
+# Return 0 if the held program has a record and metadata in the header, 1 if neither. Else fail.
 has_metadata()
 {
 	record "$TMP/data" "$@"
@@ -110,10 +110,10 @@ has_metadata()
 	return 1
 }
 
-test_no_bpf_metadata_means_none()
+test_no_bpf_metadata_means_mode_none()
 {
 	hold simple
-	! has_metadata --no-bpf-metadata || fail "there is metadata"
+	! has_metadata --no-bpf-metadata || fail "the recording has metadata"
 	! has_metadata --bpf-metadata=all --no-bpf-metadata || fail "the last option doesn't win"
 	has_metadata --no-bpf-metadata --bpf-metadata=all || fail "the last option doesn't win"
 }
@@ -127,8 +127,8 @@ test_unknown_modes_are_refused()
 	must_refuse --bpf-metadata=ALL
 }
 
-# header.sh tests the block that this mode writes.
-test_header_writes_no_record()
+# header.sh tests the metadata in the header, which this mode writes.
+test_mode_header_writes_no_record()
 {
 	hold simple
 	expect_records 0 --bpf-metadata=header

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Records of programs that perf record finds when it starts are before the first sample. Records of
-# later programs are after the last sample. Every command that reads or rewrites a recording keeps
-# all records and all samples.
+# Metadata records of programs that perf record finds when it starts are before the first sample.
+# Metadata records of later programs are after the last sample. Every command that reads or rewrites
+# a recording keeps all metadata records and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-# All tests of this file share a file and the recording of a pipe.
+# Several tests share these two recordings of the same programs, one in a file, one from a pipe.
 record_once()
 {
 	[[ ! -e $TMP/symbol ]] || return 0
@@ -23,7 +23,7 @@ count_samples()
 	perfdata types "$1" | grep -c -x 9
 }
 
-# want_places PLACES FILE SYMBOL...: the places of the records of these functions, in their order
+# want_places PLACES FILE SYMBOL...: fail unless the records of each function have these places
 want_places()
 {
 	local symbol
@@ -31,7 +31,7 @@ want_places()
 	for symbol in "${@:3}"; do
 		perfdata places "$2" | awk -F '\t' -v symbol="$symbol" '$2 == symbol { print $1 }' >"$TMP/places"
 		[[ $(tr '\n' ' ' <"$TMP/places") = "$1 " ]] ||
-			fail "records of $symbol in $2 not in place '$1': $(cat "$TMP/places")"
+			fail "records of $symbol in $2 are not at '$1', but at $(cat "$TMP/places")"
 	done
 }
 
@@ -69,7 +69,7 @@ test_records_are_first_in_a_pipe()
 	check_recording "$TMP/pipe"
 }
 
-test_perf_script_reads_them_from_a_pipe_of_perf_record()
+test_perf_script_reads_records_from_a_pipe_of_perf_record()
 {
 	hold simple
 	record - | "$PBM_PERF" script --show-bpf-events -i - >"$TMP/script"
@@ -78,17 +78,17 @@ test_perf_script_reads_them_from_a_pipe_of_perf_record()
 	same "entries in perf script" "$TMP/want" "$TMP/got"
 }
 
-test_perf_inject_keeps_them_in_a_file()
+test_perf_inject_keeps_records_in_a_file()
 {
-	native_only "the test rewrites files"
+	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -i "$TMP/file" -o "$TMP/injected"
 	check_recording "$TMP/injected"
 }
 
-test_perf_inject_with_build_ids_keeps_them()
+test_perf_inject_with_build_ids_keeps_records()
 {
-	native_only "the test rewrites files"
+	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
 	# perf inject sorts samples. Records have no time, so the last samples can come after them.
@@ -97,23 +97,23 @@ test_perf_inject_with_build_ids_keeps_them()
 		fail "not as many samples as before"
 }
 
-test_perf_inject_keeps_them_in_a_pipe()
+test_perf_inject_keeps_records_in_a_pipe()
 {
-	native_only "the test rewrites files"
+	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
 	check_recording "$TMP/injected"
 }
 
-test_perf_inject_keeps_them_from_a_pipe_to_a_file()
+test_perf_inject_keeps_records_from_a_pipe_to_a_file()
 {
-	native_only "the test rewrites files"
+	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
 	check_recording "$TMP/injected"
 }
 
-test_perf_report_D_decodes_them()
+test_perf_report_D_decodes_records()
 {
 	record_once
 	"$PBM_PERF" report -D -i "$TMP/file" >"$TMP/dump"
@@ -123,7 +123,7 @@ test_perf_report_D_decodes_them()
 	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-# This is so in files of upstream's perf, too. So a reader knows the program of a record.
+# From this order, a reader knows the program of a record. Files of upstream's perf have it, too.
 test_records_follow_the_events_of_their_program()
 {
 	record_once
@@ -132,7 +132,7 @@ test_records_follow_the_events_of_their_program()
 		END { exit bad }' "$TMP/types" || fail "a record follows neither PERF_RECORD_BPF_EVENT nor another record"
 }
 
-# has_samples_in SYMBOL: succeed if the stream has such samples so far
+# has_samples_in SYMBOL: succeed if the stream has samples in this function so far
 has_samples_in()
 {
 	control ping
@@ -140,7 +140,7 @@ has_samples_in()
 	grep -q -e "$1" "$TMP/samples"
 }
 
-# A stream without its end has no block. perf report shows the metadata of the records.
+# The stream has no block (metadata at its end). perf report shows the metadata of the records.
 test_stream_of_a_writer_that_was_killed()
 {
 	local symbols
@@ -154,7 +154,7 @@ test_stream_of_a_writer_that_was_killed()
 	wait "$PERF_PID" || :
 	PERF_PID=
 	perfdata block "$TMP/stdout" >"$TMP/block"
-	[[ ! -s $TMP/block ]] || fail "perf record has ended the stream"
+	[[ ! -s $TMP/block ]] || fail "perf record has written the end of the stream"
 	perfdata programs "$TMP/stdout" | awk -v id="${HELD_IDS[0]}" '$1 == id { print $6 }' >"$TMP/functions"
 	mapfile -t -d , symbols < <(tr -d '\n' <"$TMP/functions")
 	(("${#symbols[@]}" == 3)) || fail "not 3 functions: ${symbols[*]}"
@@ -166,7 +166,7 @@ test_stream_of_a_writer_that_was_killed()
 
 # If the metadata of a program that was there at the start has not changed, there is no second
 # record at the end.
-test_program_that_loads_later_is_at_the_end()
+test_record_of_a_program_that_loads_later_is_at_the_end()
 {
 	local early
 
@@ -209,7 +209,7 @@ test_records_come_last_with_tail_synthesize()
 	want_places end "$TMP/tail" "$(symbol_of 0)"
 }
 
-# without_tmp COMMAND...: run it in $TMP, in a mount namespace with an empty, read-only /tmp
+# without_tmp COMMAND...: run this in $TMP, in a mount namespace with an empty, read-only /tmp
 without_tmp()
 {
 	(cd "$TMP" && PERF_CONFIG=perfconfig unshare -m sh -c 'mount -t tmpfs -o ro none /tmp && exec "$@"' sh "$@")

@@ -5,8 +5,8 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# The default output of commands that other tools parse. A perf with sanitizers is not built to
-# demangle C++, and a sample can be in a C++ function of a sanitizer.
+# default_output PERF FILE: print the default output of commands, which other tools parse. A perf
+# with sanitizers can't demangle C++, and a sample can be in a C++ function of a sanitizer.
 default_output()
 {
 	local perf=$1 file=$2 options=()
@@ -23,7 +23,7 @@ default_output()
 	cat "$TMP/output"
 }
 
-# Remove paths and numbers, such as perf's version.
+# Print file $1 without paths and without numbers, such as perf's version.
 without_figures()
 {
 	sed -e "s|$TMP|TMP|g" -e 's/[0-9][0-9.]*/N/g' "$1"
@@ -40,7 +40,7 @@ test_no_bpf_event_writes_no_record()
 	[[ ! -s $TMP/programs ]] || fail "perf script shows records of $(cat "$TMP/programs")"
 }
 
-# expect_records_of N INDEX: N records have the name of this held program
+# expect_records_of N INDEX: fail unless N records have the name of program HELD_IDS[INDEX]
 expect_records_of()
 {
 	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
@@ -48,17 +48,17 @@ expect_records_of()
 		fail "not $1 records of ${HELD_NAMES[$2]}: $(sort "$TMP/names" | uniq -c)"
 }
 
-test_equal_sets_under_one_name_are_written_once()
+test_equal_metadata_of_programs_with_one_name_is_written_once()
 {
 	hold -n 10 simple keys_1000
 	record "$TMP/data"
 	expect_records_of 1 0
-	# One set in several records, of 202 or 203 entries
+	# The metadata of keys_1000 is in 5 records, of up to 203 entries.
 	expect_records_of 5 10
 	perfdata check "$TMP/data"
 }
 
-test_different_sets_under_one_name_are_all_written()
+test_all_different_metadata_of_programs_with_one_name_is_written()
 {
 	hold_command "$OUTPUT/hold" -d -n 10 bench_1_1_4_0.bpf.o
 	record "$TMP/data"
@@ -69,7 +69,7 @@ test_sample_filter_of_perf_carries_perf_version()
 {
 	local program version
 
-	native_only "the test takes a minute to verify the filter, and perf test does so"
+	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
 	all_only
 	"$PBM_PERF" check -q feature bpf_skeletons ||
 		skip "this perf is built without BPF skeletons"
@@ -80,7 +80,7 @@ test_sample_filter_of_perf_carries_perf_version()
 	program=$(values programs "$TMP/data.script" | grep -e '_perf_sample_filter$' | sort -u)
 	echo "program: $program"
 	values entries "$TMP/data.script" "$program" >"$TMP/got"
-	same "the filter's set" "$TMP/want" "$TMP/got"
+	same "the filter's metadata" "$TMP/want" "$TMP/got"
 }
 
 # The records are the only difference between a file and its stripped copy.
@@ -98,11 +98,11 @@ test_records_do_not_change_default_output()
 	default_output "$PBM_PERF" perf.data >"$TMP/with.out"
 	cd "$TMP/without"
 	default_output "$PBM_PERF" perf.data >"$TMP/without.out"
-	(($(wc -l <"$TMP/with.out") > 100)) || fail "there is next to no output"
+	(($(wc -l <"$TMP/with.out") > 100)) || fail "there is almost no output"
 	same "default output" "$TMP/without.out" "$TMP/with.out"
 }
 
-test_unpatched_perf_prints_the_same_without_records()
+test_unpatched_perf_prints_a_file_without_records_in_the_same_way()
 {
 	unpatched_perf
 	hold simple functions
@@ -113,7 +113,7 @@ test_unpatched_perf_prints_the_same_without_records()
 	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
 }
 
-test_files_of_unpatched_perf_read_as_before()
+test_files_of_unpatched_perf_are_printed_as_before()
 {
 	unpatched_perf
 	hold simple functions
@@ -123,7 +123,7 @@ test_files_of_unpatched_perf_read_as_before()
 	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
 }
 
-# record_as_nobody NAME PERF: nobody records its own workload; standard error goes to $TMP/NAME.err
+# record_as_nobody NAME PERF: as user nobody, record the workload; write the messages to $TMP/NAME
 record_as_nobody()
 {
 	local name=$1 perf=$2

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Many programs come and go while perf records. A program that lived 100 ms with its map must have
-# its set. The tests only print how many of the other programs have their set. While all CPUs are
-# busy, perf may run too late. churn measures its own delay: at such times 1 % of the programs that
-# lived less than 300 ms may lack their set.
+# Many programs come and go while perf records. The recording must have the metadata of each program
+# that lived 100 ms with its map. Of the other programs, the tests only print how many the recording
+# has. While all CPUs are busy, perf may run too late. churn measures its own delay: at such times,
+# 1 % of the programs that lived less than 300 ms may be missing.
 #
-# The test of a file always loads 2000 programs in 20 s, and 500 that stay. PBM_STRESS_PROGRAMS
-# (400) and PBM_STRESS_MS (4000) set the size of the other two tests.
+# The first test always loads 2000 programs in 20 s, and 500 that stay. PBM_STRESS_PROGRAMS (400)
+# and PBM_STRESS_MS (4000) set the number of programs and the time of the other two tests.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -21,7 +21,7 @@ stress()
 {
 	start_churn -p 4 -n "$1" -s $(($1 / 4)) -t "$2" -l "$LIVES" -d 20
 	await_churn ready
-	(($(grep -c '^[0-9]' "$TMP/list") == $1 + $1 / 4)) || fail "churn: $(wc -l <"$TMP/list") lines"
+	(($(grep -c '^[0-9]' "$TMP/list") == $1 + $1 / 4)) || fail "churn prints $(wc -l <"$TMP/list") lines"
 }
 
 test_2000_programs_in_a_file()
@@ -44,14 +44,14 @@ test_many_programs_in_a_pipe()
 	perfdata check "$TMP/stdout"
 }
 
-test_many_programs_in_switched_files()
+test_many_programs_in_files_of_switch_output()
 {
 	local files file
 
 	all_only
 	start_recording "$TMP/data" -a --switch-output=1s
 	stress "$PROGRAMS" "$DURATION"
-	await "a switch" has_files 1
+	await "a second file" has_files 1
 	stop_recording
 	mapfile -t files < <(list_files)
 	echo "${#files[@]} files"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf record --switch-output: each file has the sets of all programs that were loaded during its
-# time, and no other sets. This includes programs that are gone at its end.
+# perf record --switch-output: each file has the metadata of all programs that were loaded at some
+# time while perf wrote the file, even of those unloaded since, and of no other programs.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -21,8 +21,8 @@ switch_by_signal()
 	control ping
 }
 
-# A file that is closed at once may have no sample. A file has no record if no program was loaded
-# during its time.
+# Check the records of file $1. A file that is closed at once may have no sample. A file has no
+# record if no program was loaded while perf wrote the file.
 check_file()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -51,7 +51,7 @@ nth_file()
 	list_files | sed -n "$1p"
 }
 
-# check_numbers N PROGRAM...: file N has these programs in its records and in its header.
+# check_numbers N PROGRAM...: fail unless file N has these programs in its records and in its header
 check_numbers()
 {
 	local file
@@ -66,7 +66,7 @@ check_numbers()
 	same "programs in the header of file $1" "$TMP/want" "$TMP/got"
 }
 
-test_each_file_has_the_programs_that_were_loaded_during_it()
+test_each_file_has_the_programs_that_were_loaded_while_perf_wrote_it()
 {
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
@@ -84,11 +84,11 @@ test_each_file_has_the_programs_that_were_loaded_during_it()
 	check_numbers 4 5 6
 }
 
-test_programs_that_stay_are_in_each_file()
+test_programs_that_stay_loaded_are_in_each_file()
 {
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
-	# The fourth program gives the others time to get old enough.
+	# While the fourth program lives, 110 ms, perf has time to read the others.
 	start_churn -s 3 -n 1 -l 110
 	await_churn ready
 	switch_by_signal 1
@@ -119,8 +119,8 @@ test_a_file_without_programs_does_not_change_the_next_one()
 }
 
 # The first file has the kernel's name of the main function. The later files have the name that perf
-# makes.
-test_functions_have_the_names_of_each_file()
+# itself makes.
+test_records_have_the_function_names_of_their_file()
 {
 	local file
 
@@ -166,15 +166,15 @@ test_map_that_is_bound_after_a_switch()
 		release
 	done
 	[[ -n ${PERF_PID:-} ]] || skip "this machine is too slow"
-	# Wait: this command takes longer than perf's first looks.
+	# perf looks for maps several times. This command takes longer than the first few looks.
 	"$OUTPUT/churn" -n 1 -l 150 </dev/null >/dev/null
 	tell_churn
 	await_churn ready
 	stop_recording
 	perfdata all-entries "$(nth_file 1)" >"$TMP/first"
-	! grep -e 'churn_760002' "$TMP/first" || fail "the map was not bound then"
+	! grep -e 'churn_760002' "$TMP/first" || fail "the map was bound after the first file"
 	perfdata all-entries "$(nth_file 2)" >"$TMP/second"
-	grep -P '_churn_760002\tnumber\t760002$' "$TMP/second" || fail "no set in the second file"
+	grep -P '_churn_760002\tnumber\t760002$' "$TMP/second" || fail "no metadata in file 2"
 	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
 }
 
@@ -184,8 +184,8 @@ anonymous_memory()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
 }
 
-# During each file, a program with 1 MB of text loads three times. Unpatched perf keeps only
-# bpf_prog_info and BTF, which are small.
+# While perf writes each file, a program with 1 MB of metadata loads three times. Unpatched perf
+# keeps only bpf_prog_info and BTF, which are small.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
@@ -235,13 +235,13 @@ main_thread_waits()
 		grep -q '^1 ' "/proc/$PERF_PID/task/$PERF_PID/syscall"
 }
 
-# The program loads after perf has read the buffer of its CPU, so its events are in the next file.
-# At the end of that file the program is gone.
-test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
+# The program loads after perf has read the buffer of the program's CPU, so its events are in the
+# next file. At the end of that file the program is unloaded.
+test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 {
 	local tracer
 
-	native_only "the test tests an order of events, and not the kernel"
+	native_only "the test does not depend on the kernel"
 	command -v strace >/dev/null || skip "strace is not installed"
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
@@ -254,7 +254,7 @@ test_a_program_that_loads_after_the_last_read_is_in_the_next_file()
 	kill -CONT "$PERF_PID"
 	# Another thread may have received the signal, so also wake the main thread by a command.
 	send_control ping
-	await "a write" main_thread_waits
+	await "perf in a slow write" main_thread_waits
 	taskset -c "$(first_cpu)" "$OUTPUT/churn" -n 1 -l 50 </dev/null >>"$TMP/list"
 	await_ack
 	kill "$tracer"
@@ -276,7 +276,7 @@ dumped()
 	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
 }
 
-test_files_that_are_removed_take_nothing_with_them()
+test_files_that_perf_removes_do_not_change_the_remaining_files()
 {
 	local n
 
@@ -302,7 +302,7 @@ test_switch_by_time()
 	clean_files
 	start_recording "$TMP/data" -a --switch-output=1s
 	churn -n 40 -t 2500 -l 10,100,300
-	# A slow machine also switches slowly.
+	# On a slow machine, perf also switches slowly.
 	await "two switches" has_files 2
 	stop_recording
 	check_files 3
@@ -333,7 +333,7 @@ test_switch_by_size()
 	clean_files
 	start_recording "$TMP/data" -a -m 64 -F 4000 --switch-output=200K
 	churn -n 40 -t 2500 -l 10,100,300
-	# A slow machine lowers the frequency.
+	# On a slow machine, the kernel lowers the frequency, so the files grow slowly.
 	await "two switches" has_files 2
 	stop_recording
 	check_files 3

@@ -9,7 +9,7 @@
 COMPARE=$SELFTESTS/../tools/bpf-compare/bpf-compare
 export PERF=${PBM_PERF-}
 
-# compares STATUS OPTION...: write the output to $TMP/out, and the messages to $TMP/messages
+# compares STATUS OPTION...: fail unless bpf-compare ends with STATUS; write $TMP/{out,messages}
 compares()
 {
 	local status=0
@@ -18,21 +18,21 @@ compares()
 	cat "$TMP/out" "$TMP/messages"
 	[[ $status = "$1" ]] || fail "${*:2}: status $status"
 	if grep -q -v -e '^bpf-compare: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
-		fail "${*:2}: other messages"
+		fail "${*:2}: unexpected messages"
 	fi
 }
 
-# says TEXT
+# says TEXT: fail unless the output or the messages contain TEXT
 says()
 {
-	grep -q -F -e "$1" "$TMP/out" "$TMP/messages" || fail "no '$1'"
+	grep -q -F -e "$1" "$TMP/out" "$TMP/messages" || fail "bpf-compare does not print '$1'"
 }
 
-# fails TEXT OPTION...
+# fails TEXT OPTION...: fail unless bpf-compare ends with status 2, no output, and TEXT in a message
 fails()
 {
 	compares 2 "${@:2}"
-	[[ ! -s $TMP/out ]] || fail "${*:2}: an output"
+	[[ ! -s $TMP/out ]] || fail "${*:2}: prints an output"
 	says "$1"
 }
 
@@ -65,20 +65,20 @@ samples()
 	END
 }
 
-# value EXPRESSION: a value of the JSON output, where r is the first row
+# value EXPRESSION: print a value of the JSON output, where r is the first row
 value()
 {
 	python3 -c 'import json, sys
 out = json.load(open(sys.argv[1])); r = out["rows"][0]; print(eval(sys.argv[2]))' "$TMP/out" "$1"
 }
 
-# want EXPRESSION
+# want EXPRESSION: fail unless it is true for the JSON output
 want()
 {
-	[[ $(value "$1") = True ]] || fail "not $1"
+	[[ $(value "$1") = True ]] || fail "this is not true: $1"
 }
 
-# two_builds BEFORE-RATE AFTER-RATE [SECONDS]: four recordings of each build
+# two_builds BEFORE-RATE AFTER-RATE [SECONDS]: write four recordings of each build. Sets ALL.
 two_builds()
 {
 	local i
@@ -137,7 +137,7 @@ test_intervals()
 	END
 }
 
-test_the_gate()
+test_fail_on_decides_the_exit_status()
 {
 	two_builds 50 100
 	compares 0 "${ALL[@]}"
@@ -155,7 +155,7 @@ test_the_gate()
 	compares 0 "${ALL[@]}"
 	says "$(<"$TMP/want")"
 	compares 0 --fail-on 0% --before "$TMP"/before[1-4] --after "$TMP"/before[1-4]
-	# Nothing that cannot be compared passes.
+	# What cannot be compared must not pass.
 	fails "1 before and 1 after are too few recordings" --fail-on 10% "$TMP/before1" "$TMP/after1"
 	compares 2 --fail-on 10% --program other "${ALL[@]}"
 	says "no row could be compared; record for a longer time"
@@ -168,7 +168,7 @@ test_the_gate()
 	says " samples, not 20"
 }
 
-# One recording of each side has slices.
+# If there is only one recording of each build, bpf-compare cuts each recording into slices.
 test_one_recording_of_each_side()
 {
 	two_builds 50 100
@@ -183,7 +183,7 @@ test_one_recording_of_each_side()
 	fails "at least 3 of each build, recorded by turns" --before "$TMP"/before[12] --after "$TMP"/after[1-4]
 }
 
-# A program that is only on one side, and one without samples. Intervals get wider with more rows.
+# Programs that are in only one recording, or have few samples. Intervals get wider with more rows.
 test_rows()
 {
 	samples "$TMP/a" 60 1 <<-'END'
@@ -213,7 +213,7 @@ test_rows()
 	value 'r["high"] - r["low"]' >"$TMP/one"
 	compares 0 --json "$TMP/a" "$TMP/b"
 	value 'next(r["high"] - r["low"] for r in out["rows"] if r["program"] == "both")' >"$TMP/three"
-	paste "$TMP/one" "$TMP/three" | awk '{ exit !($2 > 1.1 * $1) }' || fail "the intervals don't hold together"
+	paste "$TMP/one" "$TMP/three" | awk '{ exit !($2 > 1.1 * $1) }' || fail "the interval is not wider"
 	# Rows without an interval don't widen the others.
 	samples "$TMP/a" 60 1 <<<"$(printf '50 1 both {"owner": "x"}\n40 2 old {}')"
 	samples "$TMP/b" 60 2 <<<"$(printf '30 4 both {"owner": "x"}\n40 6 new {}')"
@@ -240,7 +240,7 @@ test_callers()
 	# A program that calls itself counts once.
 	compares 0 --json "$TMP/a" "$TMP/a"
 	want '[r["with_calls"] for r in out["rows"]] == [False, True] and len({r["before_samples"] for r in out["rows"]}) == 1'
-	# A caller has no samples of its own. Its row has its name.
+	# The caller has no samples of its own, but a row with its name.
 	chain "$TMP/b" '"ip": "0x20", "bpf-prog-id": 9, "symbol": "caller"'
 	compares 0 --json "$TMP/b" "$TMP/b"
 	want 'sorted((r["program"], r["with_calls"]) for r in out["rows"]) == [("caller", True), ("count", False), ("count", True)]'
@@ -386,7 +386,7 @@ test_errors_name_the_next_step()
 	sed 's/"timestamp"/"time"/' "$TMP/before" >"$TMP/no-times"
 	fails "cannot be compared (KeyError" "$TMP/no-times" "$TMP/after"
 	if "$COMPARE" "$TMP/before" "$TMP/after" >/dev/full 2>"$TMP/messages"; then
-		fail "a full disk"
+		fail "bpf-compare succeeds on a full disk"
 	fi
 	grep -q -x 'bpf-compare: .*No space left on device; .*' "$TMP/messages" || fail "$(cat "$TMP/messages")"
 	(($(wc -l <"$TMP/messages") == 1)) || fail "$(cat "$TMP/messages")"
@@ -413,7 +413,7 @@ test_kept_recordings()
 {
 	all_only
 	native_only "the test does not depend on the kernel"
-	"$SELFTESTS/../tools/bpf-compare/proof/prove.py" 12 >"$TMP/out" || fail "it failed"
+	"$SELFTESTS/../tools/bpf-compare/proof/prove.py" 12 >"$TMP/out" || fail "prove.py failed"
 	cat "$TMP/out"
 	awk '$2 == 12 { n++; if ($4 > 10 || $6 < 95) exit 1 } END { if (n != 2) exit 1 }' "$TMP/out" ||
 		fail "too many false alarms, or too few true ones"

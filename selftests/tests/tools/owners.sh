@@ -6,17 +6,17 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="the test asks about this machine"
+NATIVE_ONLY="bpf-owners does not depend on the processor"
 
 OWNERS=$SELFTESTS/../tools/bpf-owners/bpf-owners
 INHERIT=${OUTPUT-}/inherit
 CAT=$(readlink -f "$(type -P cat)")
 SHELL_EXE=$(readlink -f "$(type -P sh)")
 ID_64=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-# The command that runs bpf-owners: in another namespace, as another user, with another PATH
+# An optional command before bpf-owners: to run in another namespace, with another PATH
 RUN=()
 
-# The directories of a test: programs, a generated /proc, the mount point of a BPF file system
+# Make the directories of a test: programs, a generated /proc, the mount point of a BPF file system.
 start_test()
 {
 	export BIN=$TMP/bin PROC=$TMP/proc BPFFS=$TMP/bpffs CGROUP=
@@ -26,8 +26,8 @@ start_test()
 	mkdir "$BIN" "$PROC" "$BPFFS"
 }
 
-# owners OPTION...: print the held programs as JSON, and check its form. Some machines have a process
-# that even root may not read.
+# owners OPTION...: write what bpf-owners prints about the held programs to $TMP/owners, as JSON,
+# and check its form. Some machines have a process that even root may not read.
 owners()
 {
 	"${RUN[@]}" "$OWNERS" --json "$@" "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" ||
@@ -48,7 +48,7 @@ owners()
 	END
 }
 
-# value ID KEY: the value that owners has printed, or nothing
+# value ID KEY: print the value in $TMP/owners, or nothing
 value()
 {
 	python3 -S -c 'if True:
@@ -73,25 +73,25 @@ becomes()
 	[[ $(value "$1" "$2") = "$3" ]]
 }
 
-# The package of an executable whose path is in the package
+# want_package ID FILE: fail unless the program has the package that contains this executable
 want_package()
 {
 	local package
 
-	command -v dpkg-query >/dev/null || skip "no dpkg-query here, whose packages this test knows"
+	command -v dpkg-query >/dev/null || skip "no dpkg-query here, and the test knows no other packages"
 	package=$(dpkg-query -S "$2" 2>/dev/null || dpkg-query -S "${2#/usr}")
 	package=${package%%:*}
 	want "$1" package "$package $(dpkg-query -W -f '${Version}' "$package")"
 }
 
-# build_id FILE: the build ID of an ELF file
+# build_id FILE: print the build ID of an ELF file
 build_id()
 {
 	command -v readelf >/dev/null || skip "no readelf here"
 	readelf -n "$1" | sed -n 's/^ *Build ID: //p'
 }
 
-# The processes that the holder has started, and their children; one per line
+# Print the processes that process $1 has started, and all their children, one per line.
 descendants()
 {
 	local child
@@ -102,7 +102,7 @@ descendants()
 	done
 }
 
-# The processes that hold the programs. The holder itself only waits for them.
+# Print the processes that hold the programs. The holder itself only waits for them.
 child_pids()
 {
 	descendants "$HOLDER_PID" | sort -n | paste -s -d , | sed 's/,/, /g'
@@ -119,7 +119,7 @@ hold_with_bpffs()
 	RUN=(nsenter --mount --target "$HOLDER_PID")
 }
 
-# The same with CGROUP, a cgroup that goes away with the holder
+# hold_in_cgroup NAME ...: the same as hold_with_bpffs, with CGROUP, which goes away with the holder
 hold_in_cgroup()
 {
 	local mount
@@ -150,7 +150,7 @@ make_process()
 	ln -sfn "$CAT" "$dir/exe"
 }
 
-# The machine may have more programs that no process holds.
+# bpftool prints all programs. Its list of holders can be missing.
 test_ids_names_and_holders()
 {
 	local index
@@ -176,7 +176,7 @@ test_ids_names_and_holders()
 	done
 }
 
-test_no_btf_and_an_executable_of_the_distribution()
+test_program_without_btf_and_an_executable_of_the_distribution()
 {
 	hold_command "$INHERIT" cat
 	owners
@@ -222,7 +222,7 @@ test_go()
 	want "${HELD_IDS[0]}" build_id "$(build_id "$OUTPUT/cilium")"
 }
 
-# The ids of the programs that the process holds
+# Print the ids of the programs that process $1 holds.
 ids_in_fdinfo()
 {
 	sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -u
@@ -254,7 +254,7 @@ test_several_holders_are_listed()
 	# shellcheck disable=SC2016 # for the inner shell
 	hold_command "$INHERIT" sh -c 'cat <&3 & cat; wait' 3<&0
 	await "both executables" becomes "${HELD_IDS[0]}" exe "$CAT, $SHELL_EXE"
-	await "all three" becomes "${HELD_IDS[0]}" pid "$(child_pids)"
+	await "all three processes" becomes "${HELD_IDS[0]}" pid "$(child_pids)"
 	want "${HELD_IDS[0]}" comm "cat, sh"
 }
 
@@ -272,7 +272,7 @@ test_process_ids_are_in_the_order_of_numbers()
 	want "${HELD_IDS[0]}" exe "$CAT"
 }
 
-test_pinned_and_held_by_nobody()
+test_program_that_is_pinned_and_held_by_no_process()
 {
 	# shellcheck disable=SC2016 # for the inner shell
 	hold_with_bpffs '
@@ -288,7 +288,7 @@ test_pinned_and_held_by_nobody()
 }
 
 # The cgroup has a hostile name.
-test_attached_to_a_cgroup_and_held_by_nobody()
+test_program_that_is_attached_to_a_cgroup_and_held_by_no_process()
 {
 	# shellcheck disable=SC2016 # for the inner shell
 	hold_in_cgroup $'it\'s "\e[2J\xff\\' '
@@ -304,7 +304,7 @@ test_attached_to_a_cgroup_and_held_by_nobody()
 	want "${HELD_IDS[0]}" pinned ""
 }
 
-# Neither process has a descriptor of the program.
+# The process has a descriptor of the link, but none of the program.
 test_a_link_that_is_held_and_one_that_is_pinned()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -405,7 +405,7 @@ log_package_managers()
 	RUN=(env "PATH=$BIN:$PATH")
 }
 
-test_packages_are_asked_for_once_and_not_for_containers()
+test_package_manager_is_asked_once_and_never_for_containers()
 {
 	command -v dpkg-query >/dev/null || skip "no dpkg-query here"
 	log_package_managers
@@ -444,7 +444,7 @@ check_hostile()
 	want "${HELD_IDS[0]}" package ""
 	"$OWNERS" "${HELD_IDS[0]}" >"$TMP/table" 2>/dev/null
 	if LC_ALL=C.UTF-8 grep -a -v -x -P '[\x20-\x7e]*' "$TMP/table"; then
-		fail "in the table of $2"
+		fail "the table for $2 has characters that are not printable"
 	fi
 )
 
@@ -491,7 +491,7 @@ test_broken_executables()
 	want "${HELD_IDS[299]}" exe "$TMP/exe/299"
 }
 
-test_nothing_known_is_a_dash()
+test_unknown_owner_is_a_dash_in_the_table()
 {
 	hold_command "$INHERIT" cat
 	owners --proc "$PROC"
@@ -520,8 +520,8 @@ test_the_table_has_80_columns()
 	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count the three other processes"
 }
 
-# as_user SETPRIV-OPTIONS OPTION...: run bpf-owners under setpriv; sets STATUS. $TMP/owners and
-# $TMP/owners.err have the output.
+# as_user SETPRIV-OPTIONS OPTION...: run bpf-owners under setpriv; sets STATUS. The output goes to
+# $TMP/owners and $TMP/owners.err.
 as_user()
 {
 	local options=$1
@@ -549,9 +549,9 @@ test_without_privilege_nothing_is_seen()
 	hold_command "$INHERIT" cat
 	as_user "$NOBODY"
 	((STATUS == 2)) || fail "status $STATUS"
-	[[ ! -s $TMP/owners ]] || fail "output"
-	grep -q 'prog show: .*not permitted (.* CAP_SYS_ADMIN)$' "$TMP/owners.err" || fail "does not name CAP_SYS_ADMIN"
-	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "does not name CAP_SYS_PTRACE"
+	[[ ! -s $TMP/owners ]] || fail "bpf-owners prints programs"
+	grep -q 'prog show: .*not permitted (.* CAP_SYS_ADMIN)$' "$TMP/owners.err" || fail "no message names CAP_SYS_ADMIN"
+	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "no message names CAP_SYS_PTRACE"
 }
 
 test_without_privilege_own_processes_are_seen()
@@ -559,11 +559,11 @@ test_without_privilege_own_processes_are_seen()
 	copy_for_nobody
 	# shellcheck disable=SC2086 # several options
 	hold_command "$INHERIT" setpriv $NOBODY cat
-	await "that it runs cat" becomes "${HELD_IDS[0]}" exe "$CAT"
+	await "setpriv to run cat" becomes "${HELD_IDS[0]}" exe "$CAT"
 	as_user "$NOBODY" "${HELD_IDS[0]}"
 	((STATUS == 0)) || fail "status $STATUS"
 	want "${HELD_IDS[0]}" exe "$CAT"
-	grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "does not name CAP_SYS_ADMIN"
+	grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "no message names CAP_SYS_ADMIN"
 }
 
 # The programs belong to processes with more capabilities.
@@ -574,8 +574,8 @@ test_without_cap_sys_ptrace_programs_are_seen()
 	as_user "--bounding-set -sys_ptrace --inh-caps -sys_ptrace" "${HELD_IDS[0]}"
 	((STATUS == 0)) || fail "status $STATUS"
 	grep -q '"name": "inherited", "metadata": {}' "$TMP/owners" || fail "the program is not listed"
-	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "does not name CAP_SYS_PTRACE"
-	! grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "names CAP_SYS_ADMIN"
+	grep -q 'cannot be read: [0-9]* (this needs CAP_SYS_PTRACE)$' "$TMP/owners.err" || fail "no message names CAP_SYS_PTRACE"
+	! grep -q CAP_SYS_ADMIN "$TMP/owners.err" || fail "a message names CAP_SYS_ADMIN"
 }
 
 test_an_id_that_no_program_has()
@@ -614,7 +614,7 @@ test_programs_and_processes_that_go_away()
 	wait "$churner" || :
 }
 
-# count_calls N: the system calls with N programs and N processes, in a PID namespace of their own
+# count_calls N: print the number of system calls with N programs and processes, in a PID namespace
 count_calls()
 (
 	trap release EXIT
@@ -625,7 +625,7 @@ count_calls()
 	awk '$NF == "total" { print $(NF - 1) ~ /^[0-9]+$/ && NF == 6 ? $4 : $(NF - 1) }' "$TMP/strace"
 )
 
-# The differences of three counts do not contain calls that do not depend on N.
+# Calls that are independent of N cancel out in the differences of the three counts.
 test_system_calls_are_linear()
 {
 	local one two three n=40

@@ -15,7 +15,7 @@ to_profile()
 	python3_has_protobuf
 	"$PPROF" "$@" >"$TMP/profile" 2>"$TMP/messages" || fail "status $?: $(cat "$TMP/messages")"
 	if grep -i traceback "$TMP/messages"; then
-		fail "this is not a message, but a traceback"
+		fail "bpf-pprof prints a traceback"
 	fi
 }
 
@@ -35,21 +35,21 @@ fails()
 	cat "$TMP/messages"
 	[[ $status = "$1" ]] || fail "${*:3}: status $status"
 	grep -q -F -e "$2" "$TMP/messages" || fail "${*:3}: does not say '$2'"
-	[[ ! -s $TMP/profile ]] || fail "${*:3}: a profile"
+	[[ ! -s $TMP/profile ]] || fail "${*:3}: prints a profile"
 	if grep -q -v -e '^bpf-pprof: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
-		fail "${*:3}: other messages"
+		fail "${*:3}: unexpected messages"
 	fi
 }
 
 # pprof OPTION...: print a report of the profile
 pprof()
 {
-	command -v go >/dev/null || skip "go is not installed, which has pprof"
+	command -v go >/dev/null || skip "go is not installed, and pprof is a part of it"
 	go tool pprof "$@" "$TMP/profile" 2>"$TMP/pprof.err" || fail "pprof $*: $(cat "$TMP/pprof.err")"
 }
 
-# Rows of a raw profile: COUNT PERIOD of each sample, then KEY:[VALUE ...]... of its labels. The
-# columns of the second event are 3 and 4.
+# Print COUNT PERIOD of each sample of the profile, a tab, and KEY:[VALUE ...]... of its labels. A
+# second event has its COUNT and PERIOD in columns 3 and 4.
 raw()
 {
 	pprof -raw >"$TMP/raw"
@@ -59,7 +59,7 @@ raw()
 		END { if (row) print row }' "$TMP/raw" | sed -e 's/\t */\t/' -e 's/^ *//' -e 's/  */ /'
 }
 
-# sums_by KEY [COLUMN]: VALUE<TAB>SUM of the samples with this label. Values have no blanks.
+# sums_by KEY [COLUMN]: print VALUE<TAB>SUM of the samples with this label. Values have no blanks.
 sums_by()
 {
 	raw | awk -F '\t' -v key="$1" -v column="${2:-2}" '{
@@ -74,7 +74,7 @@ sums_by()
 			print parts[i] "\t" values[column] }' | sum_up
 }
 
-# want_sums FILE: the sums of the profile are those of perf report, to the nanosecond
+# want_sums FILE: fail unless the sums of the profile are those of perf report, to the nanosecond
 want_sums()
 {
 	rows -s bpf_prog -F period,bpf_prog -i "$1" | sed 's/^\([0-9]*\) [^\t]*/\1/' | sum_up >"$TMP/want"
@@ -94,10 +94,10 @@ test_sums_are_those_of_perf_report()
 	record_once
 	to_profile "$TMP/all"
 	want_sums "$TMP/all"
-	(($(wc -l <"$TMP/want") > 1)) || fail "no version"
+	(($(wc -l <"$TMP/want") > 1)) || fail "no sample has a version"
 	# perf may say that the machine was too busy to write all samples.
 	if grep 'no metadata' "$TMP/messages"; then
-		fail "there is metadata"
+		fail "bpf-pprof finds no metadata"
 	fi
 }
 
@@ -138,7 +138,7 @@ test_pprof_groups_by_label()
 	grep -q 'bpf_test_run' "$TMP/traces" || fail "no call chain: $(cat "$TMP/traces")"
 }
 
-# All samples have both programs in their call chains, as in perf report --children.
+# All samples have both programs in their call chains. The sums are those of perf report --children.
 test_callers()
 {
 	made_up <<-'END'
@@ -224,7 +224,7 @@ test_hostile_text()
 	raw >"$TMP/got"
 	cat "$TMP/got"
 	if grep -a -P '[\x00-\x08\x0b-\x1f\x7f]' "$TMP/raw"; then
-		fail "control characters"
+		fail "the profile has control characters"
 	fi
 	[[ $(grep -c 'bpf_prog_id:\[[79]\]' "$TMP/got") = 2 ]] || fail "not two programs"
 	grep -q -F 'version:[1\n2"\x1b\ud800 x]' "$TMP/got" || fail "no version"
@@ -233,7 +233,7 @@ test_hostile_text()
 	grep -q -F 'bpf_prog:[al\npha:' "$TMP/got" || fail "no name of the program"
 }
 
-# perf script prints no blanks in the name, so no line of the name is one of a sample.
+# perf script prints no blanks in the name, so bpf-pprof takes no line of the name for a sample.
 test_a_name_that_imitates_samples()
 {
 	made_up <<-'END'
@@ -277,7 +277,7 @@ test_recordings_without_metadata()
 	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/plain" "${WORKLOAD[@]}"
 	to_profile --callers "$TMP/plain"
 	if grep 'no metadata' "$TMP/messages"; then
-		fail "a message without any program"
+		fail "a message about metadata, although no program has a sample"
 	fi
 }
 
@@ -300,7 +300,7 @@ test_errors_name_the_next_step()
 	chmod +x "$TMP/cut-perf"
 	fails 2 "; see if perf report" --perf "$TMP/cut-perf" "$TMP/all"
 	if "$PPROF" "$TMP/all" >/dev/full 2>"$TMP/messages"; then
-		fail "a full disk"
+		fail "bpf-pprof succeeds on a full disk"
 	fi
 	grep -q 'No space left on device; .*free some space' "$TMP/messages" || fail "$(cat "$TMP/messages")"
 	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
@@ -347,7 +347,7 @@ test_outputs_of_perf_that_differ_are_an_error()
 	fails 2 "its JSON is wrong" --perf "$TMP/cat-perf" "$TMP/made-up"
 }
 
-# Seconds of user time and KB of memory, the least of three runs
+# Run a command three times. Print the least seconds of user time and the least KB of memory.
 costs()
 {
 	/usr/bin/python3 - "$@" <<-'END'
@@ -358,14 +358,14 @@ costs()
 		                         file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
 		    _, status, usage = os.wait4(pid, 0)
 		    if status:
-		        sys.exit("it failed")
+		        sys.exit("the command failed")
 		    best = [min(best[0], usage.ru_utime), min(best[1], usage.ru_maxrss)]
 		print("%.2f %d" % tuple(best))
 	END
 }
 
-# With four times the samples it takes no more than six times the time, and no more memory if the call
-# chains are the same.
+# With four times the samples, bpf-pprof takes at most 6 times the time, and, as the call chains are
+# the same, at most 1.2 times the memory.
 test_time_is_linear_and_memory_is_constant()
 {
 	local n

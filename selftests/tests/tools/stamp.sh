@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# bpf-stamp adds metadata to programs that are already loaded. bpftool and perf then show the
-# values. The program itself does not change, and no perf crashes.
+# bpf-stamp adds metadata, the stamp, to programs that are already loaded. bpftool and perf then
+# show the stamp. The program itself does not change, and no version of perf crashes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="perf records many times"
+NATIVE_ONLY="the tests record many times"
 
 LOCK_FILE=/run/bpf-stamp.lock
 STAMP=(unit=nginx.service version=1.2.3)
@@ -18,7 +18,7 @@ bpf_stamp()
 	"$PBM_BPF_STAMP" "$@"
 }
 
-# stamps "INDEX..." ARGUMENT...: bpf-stamp stamps these held programs, in any order
+# stamps "INDEX..." ARGUMENT...: fail unless bpf-stamp stamps just these held programs, in any order
 stamps()
 {
 	local i
@@ -32,7 +32,7 @@ stamps()
 	same "what bpf-stamp $* prints" "$TMP/want" "$TMP/got"
 }
 
-# refuses STATUS TEXT ARGUMENT...: bpf-stamp stamps nothing, and prints TEXT
+# refuses STATUS TEXT ARGUMENT...: bpf-stamp prints TEXT, and with STATUS 2 it stamps no program
 refuses()
 {
 	local wanted=$1 text=$2 status=0
@@ -50,14 +50,14 @@ show_program()
 	"$BPFTOOL" -j prog show id "${HELD_IDS[$1]}"
 }
 
-# maps_of INDEX: the ids of the program's maps, separated by ","
+# maps_of INDEX: print the ids of the program's maps, separated by ","
 maps_of()
 {
 	show_program "$1" | python3 -c 'import json, sys
 print(*json.load(sys.stdin).get("map_ids", []), sep=",")'
 }
 
-# bpftool_shows INDEX [KEY VALUE]...: bpftool shows these keys, and no others
+# bpftool_shows INDEX [KEY VALUE]...: fail unless bpftool shows these keys, and no others
 bpftool_shows()
 {
 	show_program "$1" | python3 -c 'import json, sys
@@ -74,7 +74,7 @@ bpftool_shows_stamp()
 	bpftool_shows "$1" unit nginx.service version 1.2.3
 }
 
-# The header of the recording has the stamp of a held program.
+# has_stamp FILE INDEX: fail unless the header of the recording has the stamp of this program
 has_stamp()
 {
 	perfdata block "$1" | awk -F '\t' -v OFS='\t' -v id="${HELD_IDS[$2]}" '$1 == id { print $4, $5 }' |
@@ -83,7 +83,7 @@ has_stamp()
 	same "metadata in $1" "$TMP/want" "$TMP/got"
 }
 
-# The samples of a held program are in the row of the stamp.
+# reports_stamp FILE INDEX: fail unless perf report shows this program in a row with the stamp
 reports_stamp()
 {
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$1" >"$TMP/report"
@@ -99,7 +99,7 @@ hold_busy()
 	spend 0 $((100000 / SCALE))
 }
 
-test_bpftool_and_perf_show_it()
+test_bpftool_and_perf_show_the_stamp()
 {
 	hold_busy
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
@@ -119,7 +119,7 @@ test_records_have_the_names_of_functions()
 	wants_records_of_functions
 }
 
-# The records are those of the functions of busy. The kernel has sent a KSYMBOL of each.
+# Fail unless each function of busy has a record, and each record has the name of a KSYMBOL.
 wants_records_of_functions()
 {
 	local function
@@ -130,13 +130,13 @@ wants_records_of_functions()
 		grep -E -e "^bpf_prog_[0-9a-f]{16}_$function"$'\tunit\t"nginx.service"$' "$TMP/entries" |
 			cut -f 1 >"$TMP/symbols"
 		[[ -s $TMP/symbols ]] || fail "no record of $function: $(cat "$TMP/entries")"
-		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no such function: $(cat "$TMP/symbols")"
+		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no KSYMBOL: $(cat "$TMP/symbols")"
 	done
 	cut -f 1 "$TMP/entries" | sort -u | grep -v -x -F -f "$TMP/ksymbols" >"$TMP/strange" || :
 	[[ ! -s $TMP/strange ]] || fail "records with names that no function has: $(cat "$TMP/strange")"
 }
 
-# bpftool can dump the machine code only if it is built with a disassembler.
+# Print the machine code of program $1. bpftool can do so only if it is built with a disassembler.
 dump_jited()
 {
 	python3 -S - "$1" <<-'END'
@@ -170,7 +170,7 @@ for key in "name", "tag", "bytes_xlated", "bytes_jited", "btf_id", "loaded_at":
 	"$BPFTOOL" prog run id "${HELD_IDS[0]}" data_in "$TMP/packet" repeat 1 | grep -o 'Return value: [0-9]*'
 }
 
-test_program_stays_as_it_was()
+test_stamp_does_not_change_the_program()
 {
 	hold_busy
 	describe_program >"$TMP/before"
@@ -180,7 +180,7 @@ test_program_stays_as_it_was()
 	same "the program" "$TMP/before" "$TMP/after"
 }
 
-test_stamp_cannot_be_changed_and_goes_with_the_program()
+test_stamp_cannot_be_changed_and_goes_away_with_the_program()
 {
 	local map
 
@@ -223,7 +223,7 @@ test_stamp_in_the_middle_of_a_stream()
 	reports_stamp "$TMP/stdout" 0
 }
 
-test_perf_top_shows_it()
+test_perf_top_shows_the_stamp()
 {
 	hold_busy
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
@@ -234,7 +234,7 @@ test_perf_top_shows_it()
 }
 
 # perf top may or may not show the stamp.
-test_perf_top_survives_it()
+test_perf_top_survives_a_stamp()
 {
 	hold_busy
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock
@@ -265,7 +265,7 @@ test_program_with_other_constants()
 	HELD_NAMES=("$(own none)")
 	bpf_stamp id "${HELD_IDS[0]}" "${STAMP[@]}" 2>"$TMP/err"
 	grep -q -F "program ${HELD_IDS[0]} (${HELD_NAMES[0]}) is stamped, but bpftool won't show the stamp" "$TMP/err" ||
-		fail "it says: $(cat "$TMP/err")"
+		fail "bpf-stamp says: $(cat "$TMP/err")"
 	bpftool_shows 0
 	record "$TMP/data"
 	has_stamp "$TMP/data" 0
@@ -277,7 +277,7 @@ is_left_alone()
 
 	before=$(maps_of 0)
 	refuses 1 "program ${HELD_IDS[0]} (${HELD_NAMES[0]}) is not stamped: it has metadata" id "${HELD_IDS[0]}" "${STAMP[@]}"
-	[[ $(maps_of 0) = "$before" ]] || fail "its maps are $(maps_of 0), not $before"
+	[[ $(maps_of 0) = "$before" ]] || fail "the program's maps are $(maps_of 0), not $before"
 }
 
 test_program_with_metadata_is_left_alone()
@@ -306,7 +306,7 @@ test_program_without_btf_is_refused()
 {
 	hold_handmade bare
 	refuses 1 "program ${HELD_IDS[0]} (handmade_bare) is not stamped: it has no BTF" id "${HELD_IDS[0]}" "${STAMP[@]}"
-	grep -q 'next: bpf-owners --json .*--even-without-btf' "$TMP/err" || fail "no next step"
+	grep -q 'next: bpf-owners --json .*--even-without-btf' "$TMP/err" || fail "the message names no next step"
 	bpftool_shows 0
 	record "$TMP/data"
 	perfdata block "$TMP/data" | awk -v id="${HELD_IDS[0]}" '$1 == id' >"$TMP/got"
@@ -378,12 +378,12 @@ test_select_by_pin()
 		sh "$BPFTOOL" "${HELD_IDS[0]}" "${PBM_BPF_STAMP:-}" >"$TMP/got" 2>"$TMP/err"
 	bpf_stamp --help >/dev/null
 	printf '%s\n' 'status 2' "${HELD_IDS[0]} ${HELD_NAMES[0]}" 'status 0' >"$TMP/want"
-	same "what it does" "$TMP/want" "$TMP/got"
-	grep -q 'pinned /sys/fs/bpf/map: no BPF program' "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+	same "what bpf-stamp prints" "$TMP/want" "$TMP/got"
+	grep -q 'pinned /sys/fs/bpf/map: no BPF program' "$TMP/err" || fail "bpf-stamp says: $(cat "$TMP/err")"
 }
 
-# attach holds the program itself and its link. After it has loaded another object, it holds only
-# the link.
+# attach holds the program itself and its link. After attach has loaded another object, it holds
+# only the link of this program.
 test_select_by_link()
 {
 	local id name
@@ -397,9 +397,9 @@ test_select_by_link()
 	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && "$1" link pin id "$2" /sys/fs/bpf/link || exit
 		"$3" pinned /sys/fs/bpf/link a=b; [ $? = 1 ]' \
 		sh "$BPFTOOL" "${LINK_IDS[0]}" "${PBM_BPF_STAMP:-}" 2>"$TMP/err" || bpf_stamp --help
-	grep -q -F "program $id ($name) is not stamped: it has metadata" "$TMP/err" || fail "it says: $(cat "$TMP/err")"
+	grep -q -F "program $id ($name) is not stamped: it has metadata" "$TMP/err" || fail "bpf-stamp says: $(cat "$TMP/err")"
 	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
-	(($(grep -c "program $id " "$TMP/err") == 1)) || fail "it is selected twice"
+	(($(grep -c "program $id " "$TMP/err") == 1)) || fail "bpf-stamp selects the program twice"
 	ask load "$OUTPUT/profiler.bpf.o"
 	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
 }
@@ -409,9 +409,9 @@ waits_for_lock()
 	grep -q -E -e "^[0-9]+: +-> FLOCK .* $1 " /proc/locks
 }
 
-# Both wait for the lock, which this shell holds like a third bpf-stamp. The slower one finds the
-# program stamped.
-test_two_at_once()
+# Both wait for the lock, which this shell holds like a third bpf-stamp. The slower of the two finds
+# that the program is stamped.
+test_two_bpf_stamps_at_once()
 {
 	local lock pids=() pid statuses=()
 
@@ -426,19 +426,19 @@ test_two_at_once()
 	for pid in "${pids[@]}"; do
 		await "bpf-stamp at the lock" waits_for_lock "$pid"
 	done
-	[[ -z $(maps_of 0) ]] || fail "it is stamped"
+	[[ -z $(maps_of 0) ]] || fail "the program is stamped"
 	exec {lock}>&-
 	for pid in "${pids[@]}"; do
 		wait "$pid" && statuses+=(0) || statuses+=("$?")
 	done
 	[[ $(printf '%s\n' "${statuses[@]}" | sort | paste -s) = 0$'\t'1 ]] || fail "status ${statuses[*]}"
-	[[ $(maps_of 0) =~ ^[0-9]+$ ]] || fail "its maps are $(maps_of 0)"
+	[[ $(maps_of 0) =~ ^[0-9]+$ ]] || fail "the program's maps are $(maps_of 0)"
 	bpftool_shows_stamp 0
 }
 
 # A process that can open the lock file could hold the lock forever. The test mounts an empty /run,
 # as at boot.
-test_nobody_else_can_open_the_lock()
+test_only_root_can_open_the_lock()
 {
 	hold_busy
 	# shellcheck disable=SC2016 # for the inner shell
@@ -448,7 +448,7 @@ test_nobody_else_can_open_the_lock()
 	same "owner and mode of the lock" "$TMP/want" "$TMP/got"
 }
 
-# survives PERF: record, report, script and top of PERF work with each kind of stamp.
+# survives PERF: fail unless record, report, script and top of PERF work with a stamped program.
 survives()
 {
 	local PBM_PERF=$1 command
@@ -466,14 +466,14 @@ survives()
 	stop_top
 }
 
-test_perf_without_the_series_survives_it()
+test_unpatched_perf_survives_a_stamp()
 {
 	unpatched_perf
 	survives "$PBM_UNPATCHED_PERF"
 }
 
-# Upstream's perf writes records with names from the BTF of the map.
-test_newer_perf_without_the_series_survives_it()
+# Upstream's perf takes the names of records from the BTF of the map.
+test_newer_unpatched_perf_survives_a_stamp()
 {
 	peer_perf
 	survives "$PBM_PEER_PERF"
@@ -510,7 +510,7 @@ test_bad_keys()
 	refuses 2 "more than 200 keys" id "${HELD_IDS[0]}" k{1..201}=
 	refuses 2 usage: id "${HELD_IDS[0]}"
 	refuses 2 usage: --no-such-option id "${HELD_IDS[0]}" a=b
-	[[ -z $(maps_of 0) ]] || fail "it is stamped"
+	[[ -z $(maps_of 0) ]] || fail "the program is stamped"
 }
 
 # perf can record everything that bpf-stamp accepts.
@@ -543,7 +543,7 @@ test_without_privilege()
 	chmod 755 "$TMP/unprivileged"
 	PBM_BPF_STAMP=$TMP/unprivileged
 	refuses 2 "id ${HELD_IDS[0]}: finding programs needs CAP_SYS_ADMIN" id "${HELD_IDS[0]}" "${STAMP[@]}"
-	grep -q 'next: run it as root' "$TMP/err" || fail "no next step"
+	grep -q 'next: run it as root' "$TMP/err" || fail "the message names no next step"
 	bpftool_shows 0
 }
 
