@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* As much text as a map may have, less 64 KiB. */
+/* 16 values of 60,000 bytes */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs load, unload or get their maps while perf records. The recording has the metadata (set)
-# of each program, with the right number, under the name of the program's KSYMBOL record.
+# Programs load, unload or get their maps while perf records. The recording has the set (metadata)
+# of each program, with churn's number for it, under the name of the program's KSYMBOL record.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -74,7 +74,7 @@ programs_have_ended()
 	! grep -q -x -F -f "$TMP/ids" "$TMP/programs"
 }
 
-# perf has read the maps of each program more than once, and must not keep them open.
+# perf has read each program more than once, and must not keep it open.
 test_perf_record_does_not_keep_unloaded_programs_in_the_kernel()
 {
 	start_recording "$TMP/data" -a
@@ -206,7 +206,7 @@ test_map_that_is_bound_after_the_last_retry()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The map is bound so late that perf, which starts before that, has already read the program.
+# perf starts, and reads the program, before the map is bound.
 test_map_that_is_bound_while_recording_starts()
 {
 	start_churn -s 3 -f 4 -b 800
@@ -217,7 +217,8 @@ test_map_that_is_bound_while_recording_starts()
 }
 
 # perf writes the set that it finds when it starts, and the larger set at the end. perf looks again
-# only at programs that were younger than a second, so the test tries again after a late start.
+# only at programs that were younger than a second at its first look. So if perf starts late, the
+# test tries again.
 test_second_map_that_is_bound_after_the_record_is_written()
 {
 	local symbol
@@ -250,7 +251,7 @@ test_second_map_that_is_bound_after_the_record_is_written()
 	same "metadata of the records" "$TMP/want" "$TMP/got"
 }
 
-# Print the end of a file's data, as its header says
+# Print the offset of the end of a file's data, from its header
 data_end()
 {
 	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
@@ -267,7 +268,7 @@ record_many_keys()
 	release
 }
 
-# The metadata records are the last part of the data. The limit of file sizes has room for half.
+# The metadata records are the last part of the data. ulimit -f leaves room for half of them.
 test_disk_that_is_full_before_all_records_are_written()
 {
 	record_many_keys
@@ -286,9 +287,9 @@ test_disk_that_is_full_before_all_records_are_written()
 	grep -q -x 9 "$TMP/types" || fail "no sample"
 }
 
-# The main thread of perf finds such a program, and the kernel tells the side band thread that it
-# loads, so it has two KSYMBOL records. If it loads before the side band thread starts, perf cannot
-# know that the kernel has written a KSYMBOL record.
+# A program that loads now can have two KSYMBOL records: one from perf's main thread, which finds the
+# program, and one from the kernel. If the program loads before the side band thread starts, perf
+# does not learn of the second record.
 test_programs_that_load_while_recording_starts()
 {
 	local churn begin
@@ -307,14 +308,14 @@ test_programs_that_load_while_recording_starts()
 	done
 }
 
-# record_beside PERF FILE COMMAND...: run this perf record beside the first, as long as the command
+# record_beside PERF FILE COMMAND...: record with PERF to FILE while the command runs
 record_beside()
 {
 	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
 		fail "$1 record: $(cat "$TMP/beside.err")"
 }
 
-# If two perfs record, kernels up to at least v6.18 write too long events about programs.
+# If two perfs record, kernels up to at least v6.18 write oversized events about programs.
 test_programs_that_load_while_two_perfs_record()
 {
 	local file
@@ -327,8 +328,8 @@ test_programs_that_load_while_two_perfs_record()
 		check_churn "$TMP/list" "$TMP/$file"
 		perfdata check "$TMP/$file"
 		check_shown "$TMP/$file"
-		# churn has loaded the programs. perf finds the name churn with the sample id of the
-		# event.
+		# churn has loaded the programs. With the sample id of the event, perf finds this
+		# name.
 		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
 			"$TMP/$file.script" | sort -u >"$TMP/got"
 		perfdata ksymbols "$TMP/$file" |
@@ -370,7 +371,7 @@ has_shown()
 }
 
 # watch_beside READY DONE COMMAND...: run perf COMMAND, which prints events, beside a newer perf
-# record. perf COMMAND listens when it has printed a line that matches READY. It has read all
+# record. Once perf COMMAND has printed a line that matches READY, it listens. It has read all
 # earlier events when it has printed more lines that match DONE.
 watch_beside()
 {
@@ -529,8 +530,8 @@ knows_program()
 	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
 }
 
-# The program has no map when perf reads it. It might get one later, but it is gone when perf looks
-# again. perf keeps the program open while it reads it; strace makes this slow.
+# The program has no map when perf reads it. It might get one later, but is gone when perf looks
+# again. perf keeps a program open during a read, which strace makes slow.
 test_program_that_unloads_while_perf_reads_it_is_unknown()
 {
 	local symbol
@@ -552,7 +553,6 @@ test_program_that_unloads_while_perf_reads_it_is_unknown()
 	fi
 }
 
-# The kernel takes long to verify the filter.
 test_sample_filter()
 {
 	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
@@ -595,7 +595,7 @@ has_metadata_without_addresses()
 	"$PBM_PERF" report -D -i "$1" >"$TMP/dump"
 	grep -q -e "PERF_RECORD_BPF_EVENT type 1, flags 0, id ${HELD_IDS[0]}$" "$TMP/dump" ||
 		fail "no PERF_RECORD_BPF_EVENT"
-	# Unpatched perf must not crash. It doesn't check where the addresses are.
+	# Unpatched perf must not crash. It doesn't check that it got the addresses.
 	[[ -z ${PBM_UNPATCHED_PERF:-} ]] ||
 		"$PBM_UNPATCHED_PERF" report --header-only -i "$1" >"$TMP/out"
 }
