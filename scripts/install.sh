@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the programs of
-# tools/. The script can also make a package of all this, or remove it. It does not change the perf
+# tools/. The script can also remove all this, or make a package of it. It does not change the perf
 # of the distribution. Run it from anywhere:
 #
 #	scripts/install.sh v6.16
@@ -114,7 +114,7 @@ check_options()
 	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
 		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
-		die_usage "--name $OPT_NAME: any perf takes programs in PATH that begin with 'perf-' for its commands"
+		die_usage "--name $OPT_NAME: every perf takes a program perf-* in PATH for its command"
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"

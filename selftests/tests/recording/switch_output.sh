@@ -22,7 +22,7 @@ switch_by_signal()
 }
 
 # Check the records of file $1. A file that is closed at once may have no sample. A file has no
-# record if no program was loaded while perf wrote the file.
+# metadata record if no program was loaded while perf wrote it.
 check_file()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -184,8 +184,8 @@ anonymous_memory()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
 }
 
-# While perf writes each file, a program with 1 MB of metadata loads three times. Unpatched perf
-# keeps only bpf_prog_info and BTF, which are small.
+# While perf writes each file, a program with 1 MB of metadata loads three times. perf keeps
+# their bpf_prog_info and BTF, which are small.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
@@ -236,7 +236,7 @@ main_thread_waits()
 }
 
 # The program loads after perf has read the buffer of the program's CPU, so its events are in the
-# next file. At the end of that file the program is unloaded.
+# next file. When that file ends, the program is gone.
 test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 {
 	local tracer
