@@ -114,7 +114,7 @@ check_options()
 	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
 		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
-		die_usage "--name $OPT_NAME: every perf takes a program perf-* in PATH for its command"
+		die_usage "--name $OPT_NAME: every perf treats a program perf-* in PATH as its command"
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"

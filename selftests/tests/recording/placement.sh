@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Metadata records of programs that perf record finds when it starts are before the first sample.
+# Metadata records of programs that were loaded before the recording are before the first sample.
 # Metadata records of later programs are after the last sample. Every command that reads or rewrites
 # a recording keeps all metadata records and all samples.
 
@@ -91,7 +91,7 @@ test_perf_inject_with_build_ids_keeps_records()
 	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
-	# perf inject sorts samples. Records have no time, so the last samples can come after them.
+	# perf inject -b sorts samples, but not records. So samples can follow the records at the end.
 	check_recording "$TMP/injected" check-records
 	(($(count_samples "$TMP/injected") == $(count_samples "$TMP/file"))) ||
 		fail "not as many samples as before"
@@ -123,7 +123,7 @@ test_perf_report_D_decodes_records()
 	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-# From this order, a reader knows the program of a record. Files of upstream's perf have it, too.
+# Upstream's perf writes its records in this order, too.
 test_records_follow_the_events_of_their_program()
 {
 	record_once
