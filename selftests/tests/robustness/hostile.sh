@@ -97,13 +97,13 @@ test_the_work_for_a_map_is_limited()
 	local measure cost kind own
 
 	native_only "the test measures CPU time"
-	# The difference between two equal runs is much less than the time of one run.
+	# On a busy machine, two equal runs can differ by the time of one run.
 	own=$(record_time none)
 	measure=$(cost_of work_int)
 	for kind in double name; do
 		cost=$(cost_of "work_$kind")
 		echo "work_$kind: $cost ms, work_int: $measure ms, mode none: $own ms"
-		((cost < 8 * measure + own)) || fail "work_$kind takes too long"
+		((cost < 8 * measure + 2 * own)) || fail "work_$kind takes too long"
 	done
 }
 
