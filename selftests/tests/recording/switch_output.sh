@@ -229,10 +229,14 @@ test_programs_that_load_while_perf_switches()
 	check_files 4
 }
 
+# strace stops perf at each system call, also when perf writes to another file.
 main_thread_waits()
 {
+	local nr fd
+
 	grep -q '^State:.*tracing stop' "/proc/$PERF_PID/task/$PERF_PID/status" &&
-		grep -q '^1 ' "/proc/$PERF_PID/task/$PERF_PID/syscall"
+		read -r nr fd _ <"/proc/$PERF_PID/task/$PERF_PID/syscall" &&
+		[[ $nr = 1 && "/proc/$PERF_PID/fd/$((fd))" -ef "$TMP/data" ]]
 }
 
 # The program loads after perf has read the buffer of the program's CPU, so its events are in the
