@@ -746,8 +746,8 @@ check_cost()
 	read -r memory time <<<"$(cost_of_header "$1")"
 	echo "$CASE: $memory KiB, $time ms; a good file: $MEMORY KiB, $TIME ms"
 	((memory < MEMORY + ${2:-65536})) || fail "$CASE: $memory KiB of memory"
-	# AddressSanitizer makes allocations slow.
-	((time < (3 * TIME + 2000 * SCALE) * (1 + 2 * ${PBM_SANITIZED:-0}))) || fail "$CASE: $time ms"
+	# AddressSanitizer makes allocations slow. On a busy machine, the CPU time grows, too.
+	((time < (3 * TIME + 2000 * SCALE) * (1 + 4 * ${PBM_SANITIZED:-0}))) || fail "$CASE: $time ms"
 }
 
 cost_of_a_good_file()
