@@ -166,13 +166,13 @@ test_map_that_is_bound_after_a_switch()
 		release
 	done
 	[[ -n ${PERF_PID:-} ]] || skip "this machine is too slow"
-	# perf looks for maps several times. This command takes longer than the first few looks.
+	# perf looks for maps several times. This command takes longer than the first tries.
 	"$OUTPUT/churn" -n 1 -l 150 </dev/null >/dev/null
 	tell_churn
 	await_churn ready
 	stop_recording
 	perfdata all-entries "$(nth_file 1)" >"$TMP/first"
-	! grep -e 'churn_760002' "$TMP/first" || fail "the map was bound after the first file"
+	! grep -e 'churn_760002' "$TMP/first" || fail "file 1 already has the metadata"
 	perfdata all-entries "$(nth_file 2)" >"$TMP/second"
 	grep -P '_churn_760002\tnumber\t760002$' "$TMP/second" || fail "no metadata in file 2"
 	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
@@ -185,7 +185,7 @@ anonymous_memory()
 }
 
 # While perf writes each file, a program with 1 MB of metadata loads three times. perf keeps
-# their bpf_prog_info and BTF, which are small.
+# each bpf_prog_info and BTF, which are small.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
