@@ -34,7 +34,7 @@ compare_types()
 
 test_literals_and_bpftool_agree()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	prepare_types
 	compare_types "$TMP/script"
 }
@@ -43,7 +43,7 @@ test_comparator_finds_each_changed_value()
 {
 	local n found
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	prepare_types
 	n=$(grep -c '^  entry' "$TMP/script")
 	sed 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' "$TMP/script" >"$TMP/changed"
@@ -55,7 +55,7 @@ test_comparator_finds_each_changed_value()
 
 test_comparator_finds_each_changed_value_of_bpftool()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	prepare_types
 	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
 	must_fail compare_types "$TMP/script" "$TMP/changed"
@@ -69,7 +69,7 @@ test_comparator_finds_missing_double_and_unknown_keys()
 {
 	local last
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	prepare_types
 	last=$(grep -c '^  entry' "$TMP/script")
 	sed "/^  entry $((last - 1)):/d" "$TMP/script" >"$TMP/changed"
@@ -90,7 +90,7 @@ check_text()
 
 test_comparator_knows_types_notation_and_form()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	check_text '"é"' '"\\u00e9"'
 	check_text '1e300' '1e+300'
 	check_text '1.0' '1'
@@ -145,7 +145,7 @@ test_reader_finds_each_broken_field()
 {
 	local sixty_four
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	sixty_four=$(printf '61%.0s' {1..64})
 	check_bytes 0 54000000
 	check_bytes 0 54000000 first		# record before the first sample
@@ -206,7 +206,7 @@ test_reader_finds_each_broken_field_of_the_block()
 {
 	local whole
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	printf '%d\t\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
 	block_bytes 0 "" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
@@ -258,7 +258,7 @@ test_reader_finds_each_broken_piece_of_a_pipe()
 {
 	local case value
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
 	# These lengths need 0 to 7 bytes of padding.
 	for value in {150000..150007}; do
@@ -288,7 +288,7 @@ test_reader_finds_each_broken_piece_of_a_pipe()
 
 test_reader_strips_only_the_records()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	make_perfdata "$TMP/file" 0 54
 	perfdata strip "$TMP/file" "$TMP/stripped"
 	perfdata types "$TMP/stripped" >"$TMP/types"
@@ -303,7 +303,7 @@ finds()
 
 test_empty_files_do_not_pass_as_files_without_records()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	make_perfdata "$TMP/file" 0 54
 	perfdata strip "$TMP/file" "$TMP/stripped"
 	want_no_records "$TMP/stripped"
@@ -419,7 +419,7 @@ test_readme_names_each_file()
 
 test_script_new_writes_a_file_of_tests()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	[[ -x $SELFTESTS/new ]] || skip "selftests/new is in the source directory"
 	mkdir -p "$TMP/copy/tests/reading"
 	cp -r "$SELFTESTS/lib" "$SELFTESTS/new" "$TMP/copy"
@@ -448,7 +448,7 @@ test_results_are_counted_against_the_plan()
 {
 	local ok="ok 1 selftests: x: prog.sh" bad="not ok 1 selftests: x: prog.sh # exit=1"
 
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	check_ktap 'ok\ta\t\nskip\tb\twhy' '# 1..2' '# ok 1 a' '# ok 2 b # SKIP why' "$ok"
 	check_ktap 'not ok\ta\t' '# 1..1' '# # ok 7 noise' '# not ok 1 a' "$bad"
 	check_ktap 'ok\ta\t\nnot ok\tprog\t1 results of a plan of 2 (exit=1)' \
@@ -467,7 +467,7 @@ test_results_are_counted_against_the_plan()
 
 test_results_of_perf_test_are_read()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	printf '%s\n' ' 90: BPF metadata:' ' 90.1: Value text          : Running (1 active)' \
 		$'\033[A\033[2K 90.1: Value text          : Ok' \
 		' 90.2: Record: layout        : FAILED!' \
@@ -517,7 +517,7 @@ must_find()
 
 test_missing_or_wrong_metadata_of_churn_is_found()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	prepare_churn
 	check_churn "$TMP/list" "$TMP/script"
 	# A short-lived program may have a set of metadata, but the set must be right.
@@ -590,7 +590,7 @@ agree_after()
 
 test_disagreement_of_a_recording_and_bpftool_is_found()
 {
-	native_only "the test tests the tests' own tools"
+	native_only "only the tools of the tests are tested"
 	hold simple none
 	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/want"
 	"$BPFTOOL" -j prog show id "${HELD_IDS[1]}" >>"$TMP/want"
