@@ -131,7 +131,7 @@ debian__run()
 		for dir in "${@:2}"; do
 			mkdir -p "$0$dir" && mount --bind "$dir" "$0$dir" || exit 99
 		done
-		pivot_root "$0" "$0/mnt" && cd / || exit 99
+		pivot_root "$0" "$0/mnt" && cd / && umount -l /mnt || exit 99
 		exec env -i HOME=/root TERM=dumb LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 			bash -c "$1"' "$@"
 }

@@ -266,7 +266,7 @@ prepare_tests()
 	chmod 755 "$TMP"
 	"$SCRIPTS_DIR/apply-and-build.sh" --quiet "$TAG" >"$TMP/log" 2>&1 ||
 		ktap_exit_fail_msg "perf does not build: $(<"$TMP/log")"
-	debian__make_root "$ROOT" '' apt man-db,bash-completion >"$TMP/log" 2>&1 || ktap_exit_fail_msg "cannot install Debian: $(<"$TMP/log")"
+	debian__make_root "$ROOT" '' apt man-db,bash-completion,mount >"$TMP/log" 2>&1 || ktap_exit_fail_msg "cannot install Debian: $(<"$TMP/log")"
 }
 
 run_tests
