@@ -169,5 +169,5 @@ class Recording:
         return self.program(UNKNOWN if number is None else str(number), dso[function.end():] if function else symbol)
 
     def program_of_frame(self, frame=None):
-        """The same for the JSON of a frame"""
+        """program_of() for a frame in JSON"""
         return frame and self.program_of(frame['ip'], frame.get('symbol'), frame.get('dso'), frame.get('bpf-prog-id'))

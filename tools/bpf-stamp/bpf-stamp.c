@@ -132,7 +132,7 @@ out:
 	return err ?: fd;
 }
 
-/* Like create_map(), but programs with the same BTF share one map, as long as one is loaded. */
+/* Like create_map(), but programs with the same BTF share a map while one program holds it. */
 static int get_map(__u32 btf_id)
 {
 	struct bpf_map_info info = {};

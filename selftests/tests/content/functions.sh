@@ -46,8 +46,8 @@ without_main_tag()
 	sed 's/_[0-9a-f]*_functions_with/_TAG_functions_with/'
 }
 
-# If a program has several functions, the names of the main function have different tags: the
-# kernel's symbol has the tag of the whole program, and perf's KSYMBOL has the tag of the function.
+# If a program has several functions, its main function has two names. In kernels since v6.5, the
+# symbol has the tag of the whole program. perf's KSYMBOL has the tag of the function.
 test_names_are_those_of_the_running_kernel()
 {
 	record_once

@@ -34,8 +34,8 @@ want_entry()
 	same "$1" "$TMP/want" "$TMP/got"
 }
 
-# want_cut KEY TEXT: the value of KEY is the longest beginning of TEXT that fits and does not end
-# within a character, and "...".
+# want_cut KEY TEXT: KEY's value is the longest beginning of TEXT that fits and does not end within
+# a character, plus "...".
 want_cut()
 {
 	local value room=252

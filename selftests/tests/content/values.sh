@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-# All tests of this file share the recording of "$1".
+# All tests but the last share the recording of "$1".
 record_once()
 {
 	[[ ! -e $TMP/$1.symbol ]] || return 0

@@ -9,7 +9,7 @@ few_symbols
 
 NATIVE_ONLY="the test rewrites files"
 
-# All tests of this file share the recordings. The second program has no metadata of its own.
+# Most tests here share the recordings. The second program has no metadata of its own.
 record_once()
 {
 	[[ ! -e $TMP/json ]] || return 0
@@ -43,7 +43,7 @@ metadata_of()
 		$1 in held { print $1, $4, $5 }' "$TMP/all-lines" | LC_ALL=C sort
 }
 
-# want_added FILE INPUT: FILE has the metadata of INPUT, and the other keys of $TMP/json.
+# want_added FILE INPUT: FILE has INPUT's metadata, and the keys of $TMP/json that INPUT lacks.
 want_added()
 {
 	metadata_of "$2" >"$TMP/declared"
@@ -96,11 +96,11 @@ test_keys_in_records_keep_their_values()
 	want_added "$TMP/out" "$TMP/both"
 	add "$TMP/json" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
-	grep -q '_simple\[version=1' "$TMP/programs" || fail "no name has the version in records"
+	grep -q '_simple\[version=1' "$TMP/programs" || fail "no name has a record's version"
 }
 
-# The events that name the program are compressed. perf inject takes the id of the program from
-# bpf_prog_info in a file, and from the metadata in a pipe.
+# The events that name the program are compressed. perf inject finds the program in bpf_prog_info
+# of a file, and in the metadata of a pipe.
 test_programs_whose_events_are_compressed()
 {
 	local mode

@@ -9,7 +9,7 @@ few_symbols
 
 NATIVE_ONLY="the test only reads files"
 
-# All tests of this file share the recording.
+# Two tests of this file share the recording.
 record_once()
 {
 	[[ ! -e $TMP/data ]] || return 0
@@ -44,7 +44,7 @@ entries_of()
 	END
 }
 
-# Print the same from the block of file $1.
+# Like entries_of, but from the block of file $1.
 entries_in_block()
 {
 	perfdata block "$1" | python3 -c '
@@ -130,7 +130,7 @@ test_truncated_values_are_strings()
 	grep -q '[.][.][.]"$' "$TMP/want"
 }
 
-# Print each JSON key of $1.json once. grep would also find such words in paths and command lines.
+# Print each JSON key of $1.json once. grep would also find its name in paths and command lines.
 keys_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -167,9 +167,9 @@ samples_in_file()
 		END { for (id in sum) print id "\t" sum[id] }' | sort
 }
 
-# Print the same from the first frame of each sample in $1.json. Each frame in a BPF function must
-# have the id of a program with this function (see "perfdata programs"). All BPF functions of a
-# callchain must belong to one program.
+# Like samples_in_file, but from the first frame of each sample in $1.json. Each frame in a BPF
+# function must have the id of a program with this function (see "perfdata programs"). All BPF
+# functions of a callchain must belong to one program.
 samples_in_json()
 {
 	python3 - "$1.json" 3< <(perfdata programs "$1") <<-'END' | sort
@@ -231,7 +231,7 @@ without_in_json()
 }
 
 # A file with only records does not tell whether a program without records has no metadata, or perf
-# did not look for it. Then the program is not listed.
+# did not look for it. Such a program is not listed.
 test_programs_without_metadata_are_listed()
 {
 	hold busy busy_v1

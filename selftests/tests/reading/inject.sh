@@ -9,7 +9,7 @@ few_symbols
 
 NATIVE_ONLY="the test rewrites files"
 
-# All tests of this file share the recordings. Two of the programs have the same name.
+# Most tests here share the recordings. Two of the programs have the same name.
 record_once()
 {
 	[[ ! -e $TMP/entries ]] || return 0
@@ -24,7 +24,7 @@ record_once()
 	perfdata strip-block "$TMP/pipe" "$TMP/pipe-records"
 	held_lines "$TMP/both" >"$TMP/block"
 	(($(wc -l <"$TMP/block") == 7)) || fail "the block lacks programs: $(cat "$TMP/block")"
-	# The first two programs have the same name, so records do not tell which set is whose.
+	# The first two programs have the same name, so records do not tell whose metadata it is.
 	grep -v -E -e "^(${HELD_IDS[0]}|${HELD_IDS[1]}) " "$TMP/block" >"$TMP/decided"
 	perfdata programs "$TMP/both" >"$TMP/programs"
 	awk 'NR == FNR { held[$1]; next } $1 in held { print $6 }' "$TMP/ids" "$TMP/programs" |
@@ -131,7 +131,7 @@ test_default_and_mode_all_keep_all_metadata()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# The block has the ids of the programs, so perf inject can keep it without the compressed events.
+# The block has program ids, so perf inject can keep it without reading the compressed events.
 test_mode_header_keeps_the_block_of_a_compressed_file()
 {
 	"$PBM_PERF" check feature -q zstd || skip "perf is built without zstd"
@@ -208,7 +208,7 @@ test_the_block_is_at_its_place_in_files_and_pipes()
 	done
 }
 
-# If unpatched perf makes a file from a pipe, the events with the block stay among the samples.
+# If unpatched perf makes a file from a pipe, the events with the block stay in the data.
 test_a_block_in_the_data_is_moved_to_the_header()
 {
 	unpatched_perf
@@ -330,7 +330,7 @@ must_refuse()
 	rm -f "$TMP/out"
 	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
 	cat "$TMP/messages"
-	# 134 to 139 are crashes. Other errors of perf have a status above 128, too.
+	# 134 to 136 and 139 are crashes. Other errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac

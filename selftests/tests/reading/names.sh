@@ -3,7 +3,7 @@
 #
 # perf inject --bpf-metadata-names: values become part of the names of functions. This works for
 # files and pipes, with records or with the block, which is the metadata in the header. All readers
-# of perf.data show the new names. Nothing else changes.
+# of perf.data show the new names. Records are removed. Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -11,7 +11,7 @@ NATIVE_ONLY="the test rewrites files"
 BUSY=$(own busy)
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
 
-# All tests of this file share the recordings.
+# Most tests here share the recordings.
 record_once()
 {
 	[[ ! -e $TMP/functions ]] || return 0
@@ -35,7 +35,7 @@ names()
 	"$PBM_PERF" inject --bpf-metadata-names="$3" -i "$1" -o "$2" "${@:4}"
 }
 
-# Print ID<TAB>FUNCTION of the held programs in file $1, sorted by id.
+# Print ID<TAB>FUNCTION of the held programs in file $1.
 functions_of()
 {
 	perfdata programs "$1" >"$TMP/programs"
@@ -120,7 +120,7 @@ test_the_block_stays()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-# The kernel's KSYMBOL of the main function has another tag than perf's KSYMBOL of this function.
+# Since v6.5, the kernel's KSYMBOL of the main function has a different tag from perf's KSYMBOL.
 test_names_of_unloaded_functions_have_the_values()
 {
 	local id
@@ -148,7 +148,7 @@ test_names_in_a_pipe_have_the_values()
 	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
 }
 
-# shellcheck disable=SC2002 # perf copies a pipe, but not a file
+# shellcheck disable=SC2002 # cat makes standard input a pipe
 test_a_pipe_is_copied_to_a_file_in_tmpdir()
 {
 	record_once

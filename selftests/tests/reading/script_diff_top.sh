@@ -111,7 +111,7 @@ test_perf_script_prints_the_fields_only_when_asked()
 	same "output with the fields taken out" "$TMP/want" "$TMP/got"
 }
 
-# All tests of this file share two recordings: one for each build of a program.
+# Three tests share two recordings: one for each build of a program.
 record_versions_once()
 {
 	[[ ! -e $TMP/new ]] || return 0
@@ -131,7 +131,7 @@ join_costs()
 	join -t $'\t' -a 1 -a 2 -e 0 -o 0,1.2,2.2 "$1" "$2" | sort
 }
 
-# Print the same lines from perf diff, for the event that has samples.
+# Like join_costs, but from perf diff, for the event that has samples.
 diff_rows()
 {
 	"$PBM_PERF" diff --period -t '|' "$@" "$TMP/old" "$TMP/new" >"$TMP/diff-report"
@@ -256,7 +256,7 @@ test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
 	local id
 
-	# An emulated machine cannot process more samples than 250 per second.
+	# An emulated machine cannot process more than 250 samples per second.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
 	trap 'stop_top; release' EXIT
 	await "perf top" grep -q PerfTop "$TMP/top"

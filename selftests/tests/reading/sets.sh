@@ -72,9 +72,9 @@ test_the_last_set_of_a_program_counts()
 	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "the last set lacks keys"
 }
 
-# If a set does not contain the earlier set of this name, one of both belongs to another program,
-# whose events may be lost. If a record has room for more keys, the next record does not continue
-# this record.
+# If a set does not contain the earlier set with the same name, one of them belongs to another
+# program, whose events may be lost. If a record has room for more keys, the next record does not
+# continue this record.
 test_a_set_that_does_not_contain_the_earlier_one_is_ambiguous()
 {
 	local entry
@@ -91,7 +91,7 @@ test_a_set_that_does_not_contain_the_earlier_one_is_ambiguous()
 }
 
 # If a program loads while perf record starts, perf record and the kernel both write its events.
-test_a_program_whose_events_are_there_twice_counts_once()
+test_a_program_whose_events_occur_twice_counts_once()
 {
 	made_up <<-'END'
 		file.block = b""

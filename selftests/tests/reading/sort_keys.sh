@@ -48,7 +48,7 @@ test_programs_cost_what_their_functions_cost()
 	same "cost of all functions" "$TMP/want" "$TMP/got"
 }
 
-# perf script finds the functions of samples with other code than perf report.
+# perf script and perf report find a sample's function with different code.
 test_all_programs_cost_what_perf_script_shows()
 {
 	record_once
@@ -475,7 +475,7 @@ test_reloaded_programs_are_told_apart()
 	want_rows reloaded-records
 }
 
-# Record to $TMP/rows. Succeed if a dispatcher, which has few instructions, has a sample.
+# Record, and fill $TMP/rows. Succeed if a dispatcher, which has few instructions, has a sample.
 dispatcher_was_sampled()
 {
 	record "$TMP/data"

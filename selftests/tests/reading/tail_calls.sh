@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs that call each other with tail calls. kernel.bpf_stats_enabled counts all runs for the
-# first program of the chain. Samples tell which program runs.
+# Programs in a chain of tail calls. kernel.bpf_stats_enabled counts the time of all programs for
+# the first one. Samples tell which program runs.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 

@@ -34,7 +34,7 @@ show_cursor()
 	await "the cursor" press_for Up '^ +[^ ]$'
 }
 
-# screen_begins TITLE ROW: below the first line, the line of titles and two rows begin like this.
+# screen_begins TITLE ROW: line 2 of the screen begins with TITLE, and lines 3 and 4 with ROW.
 screen_begins()
 {
 	terminal_shows '' && [[ $(sed -n '2,4{s/^ *//; s/ .*//; p}' "$TMP/screen" | tr '\n' ' ') =~ ^$1\ $2\ $2\ $ ]]

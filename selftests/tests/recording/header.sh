@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The metadata in the header of perf.data, which is called the block. The block of every file has
-# the whole set of each program under its id. perf report and perf script print the block.
+# The metadata in the header of perf.data is called the block. The block of every file has the set
+# (all metadata) of each program under the program's id. perf report and perf script print it.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -308,7 +308,7 @@ test_control_characters_are_escaped_when_printed()
 	grep -q 'answer=42' "$TMP/got"
 }
 
-test_older_perf_reads_mode_header()
+test_unpatched_perf_reads_files_of_mode_header()
 {
 	unpatched_perf
 	record_once

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Programs load, unload or get their maps while perf records. The recording has the set (metadata)
-# of each program, with churn's number for it, under the name of the program's KSYMBOL record.
+# of each program under the name in its KSYMBOL record. The set has the number of the program.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -287,9 +287,9 @@ test_disk_that_is_full_before_all_records_are_written()
 	grep -q -x 9 "$TMP/types" || fail "no sample"
 }
 
-# A program that loads now can have two KSYMBOL records: one from perf's main thread, which finds the
-# program, and one from the kernel. If the program loads before the side band thread starts, perf
-# does not learn of the second record.
+# A program that loads while perf starts can have two KSYMBOL records: one from perf's main thread,
+# which finds the program, and one from the kernel. If the program loads before the side band thread
+# starts, perf does not learn of the kernel's record.
 test_programs_that_load_while_recording_starts()
 {
 	local churn begin

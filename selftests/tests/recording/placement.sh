@@ -35,8 +35,8 @@ want_places()
 	done
 }
 
-# check_recording FILE [CHECK]: FILE has the entries of the program, and perf script reads them and
-# all samples. CHECK is a check of perfdata.py (default: all).
+# check_recording FILE [CHECK]: FILE has the entries of the program simple, and perf script reads
+# them and all samples. CHECK is a command of perfdata.py (default: check).
 check_recording()
 {
 	local shown
@@ -182,7 +182,7 @@ test_record_of_a_program_that_loads_later_is_at_the_end()
 	want_places end "$TMP/later" "$(grep -m 1 -e '_churn_1$' "$TMP/ksymbols")"
 }
 
-test_each_file_of_switch_output_has_a_record_once()
+test_each_file_of_switch_output_has_the_record_once()
 {
 	local files file
 

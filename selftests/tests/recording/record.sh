@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf record with and without metadata. Without the new options, no output changes.
+# perf record with and without metadata. perf's default output does not change.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -53,7 +53,7 @@ test_equal_metadata_of_programs_with_one_name_is_written_once()
 	hold -n 10 simple keys_1000
 	record "$TMP/data"
 	expect_records_of 1 0
-	# The metadata of keys_1000 is in 5 records, of up to 203 entries.
+	# The metadata of keys_1000 is in 5 records, of up to 202 entries.
 	expect_records_of 5 10
 	perfdata check "$TMP/data"
 }
@@ -123,7 +123,7 @@ test_files_of_unpatched_perf_are_printed_as_before()
 	same "default output" "$TMP/unpatched.out" "$TMP/patched.out"
 }
 
-# record_as_nobody NAME PERF: as user nobody, record the workload; write the messages to $TMP/NAME
+# record_as_nobody NAME PERF [OPTION...]: record as user nobody; write the messages to $TMP/NAME
 record_as_nobody()
 {
 	local name=$1 perf=$2

@@ -3,8 +3,8 @@
 #
 # Many programs come and go while perf records. The recording must have the metadata of each program
 # that lived 100 ms with its map. Of the other programs, the tests only print how many the recording
-# has. While all CPUs are busy, perf may run too late. churn measures its own delay: at such times,
-# 1 % of the programs that lived less than 300 ms may be missing.
+# has. While all CPUs are busy, perf may run too late. If churn was late, too, programs that
+# lived less than 300 ms may be missing, but at most 1 % of those that lived 100 ms.
 #
 # The first test always loads 2000 programs in 20 s, and 500 that stay. PBM_STRESS_PROGRAMS (400)
 # and PBM_STRESS_MS (4000) set the number of programs and the time of the other two tests.
@@ -13,7 +13,7 @@
 
 PROGRAMS=${PBM_STRESS_PROGRAMS:-400}
 DURATION=${PBM_STRESS_MS:-4000}
-# Most programs live shorter than perf takes to read them.
+# Most programs can end before perf has read them.
 LIVES=0,5,20,100,110,300,1,50,150,10
 
 # Load $1 programs in $2 ms from 4 processes, and a quarter as many that stay.

@@ -88,7 +88,7 @@ test_programs_that_stay_loaded_are_in_each_file()
 {
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
-	# While the fourth program lives, 110 ms, perf has time to read the others.
+	# While program 1 lives, 110 ms, perf has time to read the others.
 	start_churn -s 3 -n 1 -l 110
 	await_churn ready
 	switch_by_signal 1
