@@ -23,10 +23,10 @@
 /*
  * BPF_METADATA() - give all programs of the object a key
  * @key: a name in C
- * @...: its value, a constant of any type, or a string. Skeletons need the type of a struct.
+ * @...: a constant of any type or a string. Users of a skeleton must define a struct's type.
  *
  * The macro adds no instruction. The variable is in .rodata, the only section from which bpftool
- * reads keys. It is weak, so that objects with the same key can be linked to one. The result keeps
+ * reads keys. It is weak, so that objects with the same key can be linked into one. This one keeps
  * the value of the first object.
  */
 #define BPF_METADATA(key, ...) \

@@ -41,7 +41,7 @@ Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org
   --no-patches      build the unpatched tag, to compare with it
 
 Build and output:
-  --arch ARCH       cross-build perf for $(arch__list | paste -s -d ' ') (default: this machine's)
+  --arch ARCH       $(arch__list | paste -s -d ' ') (default: this machine's; cross-built: arm64)
   --out DIR         directory for linux/, build/ and perf. Default: out/TAG, followed by
                     -ARCH for a foreign architecture, by -unpatched for --no-patches,
                     and by -sanitize or -sanitize-thread for --sanitize
@@ -49,7 +49,7 @@ Build and output:
                     as long: AddressSanitizer, UndefinedBehaviorSanitizer and the
                     instrumentation for libFuzzer) or 'thread' (ThreadSanitizer)
   --jobs N          parallel jobs (default: number of CPUs)
-  --clean           first remove the files of an earlier run in DIR, with edits in linux/
+  --clean           first remove the files of an earlier run in DIR, and edits in linux/
   --no-install      install nothing; if packages are missing, print the apt line and end
   --stop-after STEP stop after the step 'source' or 'apply', and build nothing
   --quiet           print only errors, warnings and the last two lines

@@ -112,7 +112,7 @@ class Series:
             last = self.read_line(line, last)
 
     def read_line(self, line, last):
-        """Read a line. Return the name or the part after which comments in the next lines are."""
+        """Read a line. Return the name or the part to which comments in the next lines belong."""
         words = line.split()
         if line.startswith("# part "):
             part = words[2].rstrip(":")
@@ -312,7 +312,7 @@ class Carry:
         files = self.git("diff", "--name-only", "--diff-filter=U").splitlines()
         raise Stop(f"{tag}: {patch} does not fit:\n  " + ("\n  ".join(files) or said[-300:]),
                    f"cd {self.repo}; correct the files, git add them, GIT_EDITOR=true git rebase --continue, "
-                   "and the same again until the rebase ends; then scripts/carry.py --continue", 1)
+                   f"and repeat this until the rebase ends; then scripts/carry.py --out {self.dir} --continue", 1)
 
     # --- back to patches ------------------------------------------------------
 
@@ -349,8 +349,8 @@ def files_below(top):
 
 class Export:
     """
-    The texts of the patches of a tag. They are made from the commits of a branch, or, without a branch, read
-    from the present files. A text that an earlier tag has, too, gets the path that it has there.
+    The texts of a tag's patches. They are made from the commits of a branch. Without a branch, an
+    earlier tag that shares the file gives the text, else the file. Equal texts share one path.
     """
     def __init__(self, carry, tag, branch, before):
         self.carry = carry
@@ -421,7 +421,7 @@ class Export:
             if done.returncode == 0:
                 mine = done.stdout
             else:
-                print(f"{self.tag}: {name}: the changelog keeps its words, see that of {after.entries[name]}")
+                print(f"{self.tag}: {name}: the changelog is not merged, see that of {after.entries[name]}")
         return mine
 
     def export(self, branch):
@@ -437,7 +437,7 @@ class Export:
         return next(candidates, None) or self.make_text(head, commit)
 
     def candidates(self, name, head):
-        """Yield the text of the pinned tag, the present text of the file, and other texts with this header."""
+        """Yield texts of the pinned tag and of sharing tags, then other texts with this header."""
         others = [other.texts[name] for other in self.before if name in other.texts]
         yield from (other.texts[name] for other in [*self.before[:1], *self.sharing(name)] if name in other.texts)
         path = f"{self.carry.dir}/new/{self.old.entries.get(name) or self.source.entries[name]}"

@@ -19,9 +19,9 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/series.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
 
-# Up to this length, a subject and "[PATCH 00/00] " fit into one line of a mail.
+# The kernel's submitting-patches.rst limits a subject to 70-75 characters.
 MAX_SUBJECT=75
-# Patches have no such trailers. In the mails, make-submission.sh adds that of the submitter.
+# Patches have no such trailers. make-submission.sh adds the submitter's sign-off to mails.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
 # For each build, BUILDS has a name and the arguments of make.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
@@ -149,7 +149,7 @@ print_misplaced()
 			else if (name[1] != part) print path "\tnot after the line \"# part " name[1] ": ...\""
 		}' "$SERIES_FILE"
 	sed -n 's/^# part //p' "$SERIES_DIR"/*/series | sort -u | cut -d : -f 1 | uniq -d |
-		sed 's/.*/part &\tanother line "# part &:" in the series of another tag/'
+		sed 's/.*/part &\tthe line "# part &:" differs in another series/'
 	(cd -- "$SERIES_DIR" && find . -name '*.patch' -printf '%P\n') | sort | awk -F / '
 		$NF in part && part[$NF] != $1 { print $0 "\tpart " part[$NF] " has a patch with the same name" }
 		{ part[$NF] = $1 }'
@@ -238,7 +238,7 @@ check_applies()
 		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
 
-# Check that the patch keeps tests executable. perf test skips scripts that are not executable, and
+# Check that scripts which the patch adds are executable. perf test skips scripts that are not, and
 # quilt loses the mode if it runs without scripts/quiltrc.
 check_modes()
 {
@@ -362,7 +362,7 @@ check_parts()
 		[[ -f $letter ]] || continue
 		mapfile -t below < <(series__on_top_of "$letter")
 		for needed in "${below[@]}"; do
-			[[ " ${parts[*]} " = *" $needed "* ]] || defect "$letter" "'Applies on top of: $needed': no part of the series"
+			[[ " ${parts[*]} " = *" $needed "* ]] || defect "$letter" "'Applies on top of: $needed': not a part"
 		done
 		check_part "$part" "$is_built" "${below[@]}"
 	done

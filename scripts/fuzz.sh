@@ -31,7 +31,7 @@ print_usage()
 	cat <<END
 usage: scripts/fuzz.sh [options] TAG
 
-Fuzzes the readers of BPF metadata in perf of the pinned kernel TAG with this
+Fuzzes the readers of BPF metadata in perf of the kernel TAG with this
 repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
@@ -46,8 +46,8 @@ TAG is one of: $(pin__list | paste -s -d ' ')
 
 Results in DIR/fuzz:
   corpus/           inputs that reached new code; the next run starts with them
-  findings/         inputs that broke perf, each with its report
-  log               log of the last run, with the seed of the random numbers
+  findings/         inputs that broke perf
+  log               log of the last run, with reports and the seed of the random numbers
 
 Exit status: 0 no findings, 1 findings, 2 could not run.
 END

@@ -52,7 +52,7 @@ usage: scripts/install.sh [options] TAG
        scripts/install.sh --deb [options] TAG
        scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
 
-Installs perf of the pinned kernel TAG with this repository's patches: perf, its
+Installs perf of the kernel TAG with this repository's patches: perf, its
 man pages, shell completion, scripts, tips and tests; and the programs of tools/:
 $(printf "%s\n" "${TOOL_PAGES[@]%.*}" | paste -s -d " ").
 Builds perf if it is not built. Replaces an earlier installation below the prefix.
@@ -66,7 +66,7 @@ Where:
                     the distribution's perf if DIR/bin comes first in PATH
   --destdir DIR     write everything below DIR, to pack it or to copy it to another
                     root. perf works only after its files were moved to the prefix itself
-  --deb             install nothing, but make a package for the Debian release of
+  --deb             instead, make a package for the Debian release of
                     this machine, with prefix /usr: OUT/perf-bpfmeta_VERSION_ARCH.deb.
                     "apt install PATH" installs it. Its maintainer is
                     \$DEBFULLNAME with \$DEBEMAIL
@@ -82,7 +82,7 @@ Build:
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs (default: number of CPUs)
   --no-install      install no packages; if some are missing, print the apt line and end
-  --quiet           print only errors and results
+  --quiet           print no progress
   -h, --help        this text
 
 The last two lines of the output are the path of the command or of the package, and

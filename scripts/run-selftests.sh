@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest. If
-# scripts/apply-and-build.sh has not built perf yet, this script calls it. For tests on this
-# machine, it also builds the unpatched perf, because some tests compare the two. Run it from
-# anywhere, as root:
+# Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest. The script
+# calls scripts/apply-and-build.sh, which builds perf if needed. For tests on this machine, it
+# also builds the unpatched perf, because some tests compare the two. Run it from anywhere, as
+# root:
 #
 #	scripts/run-selftests.sh v6.16
 #	scripts/run-selftests.sh --all v6.16
@@ -73,7 +73,7 @@ print_usage()
 usage: scripts/run-selftests.sh [options] TAG
 
 Runs the tests in selftests/ and "perf test bpf-metadata" with perf of the
-pinned kernel TAG and this repository's patches.
+kernel TAG and this repository's patches.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Tests:
@@ -125,13 +125,13 @@ Environment (selftests/README and Documentation/testing.rst say more):
                     that refuses files with them (default: out/$PEER_TAG-unpatched/perf,
                     out/$OLD_TAG-unpatched/perf; --all builds both)
   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
-                    of all others (default: all of out/TAG and out/TAG-unpatched)
+                    of all others (default: the built perfs of all tags in out/)
   PBM_BPFTOOL, PBM_BPF_STAMP  their paths (default: bpftool, out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE multiplies all time limits of tests (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
   PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
-                    changes at random, the seed, and a directory for the files that perf
-                    cannot read (default: 200, 1, out/TAG/selftests/findings)
+                    changes at random, the seed, and a directory for the files that
+                    break perf (default: 200, 1, out/TAG/selftests/findings)
   PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and the CPUs and the
                     memory of each guest (default: 2, 1, 2G)
   PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must reach user space (default: 5
@@ -405,7 +405,7 @@ build_selftests()
 		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" \
 		BACKPORTS="$BACKPORTS_DIR" all ||
 		die_logged "the tests do not build" "see the log"
-	# kselftest's runner looks for settings below its own directory.
+	# kselftest's runner reads $BASE_DIR/bpf-metadata/settings.
 	ln -sfn -- "$TREE_DIR/tools/testing/selftests/kselftest" "$TESTS_DIR/kselftest"
 	ln -sfn -- "$SELFTESTS_DIR" "$TESTS_DIR/bpf-metadata"
 	release_lock

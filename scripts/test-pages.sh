@@ -33,7 +33,7 @@ with "prints:", the next block is the output of its last command. In an output,
 
   ...               matches any lines, or any text within a line
   12.34             matches any number, except in values like key=12 or key = "12"
-  c0b1a85fb75dc74b  matches any tag of a program; a tag that repeats must repeat in both
+  c0b1a85fb75dc74b  matches any tag; equal tags of the page must be equal in the output
   2026-11-21T02:45:58Z  matches any time
 
 The number of blanks is ignored. So are empty lines, and lines of the output that begin

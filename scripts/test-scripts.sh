@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the tests of the scripts. They are in scripts/tests/, with a file for each script. One file
-# per CPU runs at the same time. Most tests do not build perf. They use a "kernel" of a few files
+# Run the tests of the scripts. They are in scripts/tests/, with files for most scripts. The files
+# run in parallel, one per CPU. Most tests do not build perf. They use a "kernel" of a few files
 # whose Makefile copies files, and stubs in place of package tools, network and QEMU.
 # ktap_helpers.sh, which prints the results, comes from the kernel source that
 # scripts/apply-and-build.sh v6.16 has unpacked. The tests of install.sh install the perf of v6.16

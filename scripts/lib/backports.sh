@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Unpack newer packages from the backports of this Debian release below the cache, without
+# From this Debian release's backports, unpack newer packages below the cache, without
 # installing them.
 #
 # Usage (after lib/common.sh, lib/debian.sh, log_to):

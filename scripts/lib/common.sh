@@ -30,7 +30,7 @@
 # Reads:
 #	STEP_OUTPUT	set before run_logged: a file or directory whose size is shown
 #			as progress, in place of the last line of the log
-#	PBM_QUIET	1: print only errors and the final lines
+#	PBM_QUIET	1: print no progress, see msg
 #	PBM_BPFTOOL	path or name of bpftool (default: bpftool)
 #	PBM_TICK	seconds between progress lines (default 30)
 # Sets:
@@ -160,7 +160,7 @@ end_by_signal()
 	trap '' INT TERM HUP
 	end_steps "$signal"
 	stop_ticker
-	printf '\n%s: interrupted; run it again to go on from here\n' "$PROGRAM" >&2
+	printf '\n%s: interrupted; you can run it again\n' "$PROGRAM" >&2
 	run_exit_commands
 	trap - EXIT "$signal"
 	kill "-$signal" $$
@@ -205,7 +205,7 @@ take_lock()
 	exec {fd}<>"$file" || die "cannot open the lock $file" "check that its directory can be written"
 	if ! flock --nonblock "$fd"; then
 		holder=$(head -n 1 "$file")
-		msg "waiting: another run (pid ${holder:-unknown}) works on $what"
+		msg "waiting: another run (pid ${holder:-unknown}) uses $what"
 		run_waiting flock "$fd"
 	fi
 	printf '%s\n' "$$" > "$file" 2>/dev/null || :
@@ -225,11 +225,11 @@ take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
 	flock --nonblock "$MACHINE_FD" && return
-	msg "# waiting: other tests run on this machine"
+	msg "# waiting for other tests on this machine"
 	run_waiting flock "$MACHINE_FD"
 }
 
-# Run a command that may block for long in the background, so that bash can run traps at once.
+# Run a command that may block. It runs in the background, so that bash can run traps at once.
 run_waiting()
 {
 	set -m

@@ -14,8 +14,8 @@
 #	debian__make_root DIR RELEASE VARIANT PACKAGES	make a system in DIR, complete or not at
 #					all. RELEASE is a code name, or empty for the release
 #					of this system. VARIANT is a variant of mmdebstrap
-#	debian__run DIR COMMAND [BIND...]	run a shell command in the system in DIR. The
-#					directories BIND have the same path in both
+#	debian__run DIR COMMAND [BIND...]	run a shell command in the system in DIR. It
+#					sees the host's BIND, with the same paths
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN

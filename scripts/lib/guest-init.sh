@@ -24,7 +24,7 @@ mount_all()
 	ln -sfn /proc/self/fd/2 /dev/stderr
 }
 
-# Without this, the kernel lowers the sample rate, because an emulated interrupt takes long.
+# Without this, the kernel lowers the sample rate, because an emulated interrupt is slow.
 keep_sample_rate()
 {
 	echo 0 > /proc/sys/kernel/perf_cpu_time_max_percent

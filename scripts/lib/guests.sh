@@ -20,8 +20,8 @@
 #	OPT_GUEST	in a guest: its directory in VM_DIR; on the host: empty
 #	REPO_DIR OUT_DIR PERF TAG ARCH_HAS_PMU PERF_TEST OPT_FILTER OPT_PERF OPT_VERBOSE PBM_*
 #
-# How it works. All paths in a guest are those of the host. The queue is a directory with a
-# subdirectory for each program. The guest that removes it runs the program.
+# How it works. All paths in a guest are those of the host. The queue has a directory for
+# each program. The guest that removes this directory runs the program.
 
 # If the guest has another architecture, this host also reads the recording of this test.
 FOREIGN_TEST="hardware: samples of cycles"
@@ -43,7 +43,7 @@ guests__take()
 	[[ -z $OPT_GUEST ]] || rmdir -- "${OPT_GUEST%/*}/queue/$1" 2>/dev/null
 }
 
-# Share all paths that the tests need, because a guest sees only shared paths.
+# Share all paths that the tests need: a guest may have another root and /tmp.
 guests__share_paths()
 {
 	local path

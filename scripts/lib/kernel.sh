@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Build the kernel of a guest from the pinned source, or use a given image.
+# Build the kernel of a guest from the source of TAG, or use a given image.
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, arch__load, log_to):
 #	kernel__prepare		build the kernel, or find the image in OPT_KERNEL
 #
 # Reads:
-#	OPT_KERNEL	an image; empty: the pinned source with selftests/config*
+#	OPT_KERNEL	an image; empty: the source of TAG with selftests/config*
 #	TAG ARCH_* CACHE_DIR JOBS OPT_MIRROR OPT_INSTALL
 # Sets:
 #	KERNEL_IMAGE	the image to boot

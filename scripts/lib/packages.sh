@@ -13,10 +13,10 @@
 #						distribution, in the order of numbers
 #
 # Reads:
-#	PERF_PACKAGES	below: the packages for fetching, patching and building perf
-#	CACHE_DIR	its file installed-packages lists the packages that were installed
+#	CACHE_DIR	its file installed-packages lists the packages that
+#			packages__require has installed
 # Sets:
-#	PERF_PACKAGES
+#	PERF_PACKAGES	the packages for fetching, patching and building perf
 #
 # Without root, nothing can be installed, so "yes" is the same as "no". Without dpkg, the list is
 # only printed, and the build fails if something is missing.
@@ -88,7 +88,7 @@ packages__require()
 
 	shift
 	if ! command -v dpkg-query > /dev/null; then
-		warn "there is no dpkg, so install the missing ones of these packages (names of Debian): $*"
+		warn "there is no dpkg, so install the missing ones of these packages (Debian's names): $*"
 		return
 	fi
 	mapfile -t missing < <(packages__missing "$@")

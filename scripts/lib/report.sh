@@ -3,8 +3,8 @@
 #
 # Run test programs, print their results and count them.
 #
-# A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok" or
-# "skip". RESULTS is a file of such lines, to which the functions add lines.
+# A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok", "skip",
+# "all" or "lacks" (a test left out). RESULTS is a file of such lines.
 #
 # Usage (after lib/common.sh):
 #	report__run LOG HOOK COMMAND...	run COMMAND in its own process group, which
@@ -14,7 +14,7 @@
 #	report__add RESULTS LOG	add the results on stdin, and print them; for a failed
 #				test, also print its output
 #	report__expect_failures NAMES REASON
-#				print the results on stdin. If the name of a test matches
+#				print the results from stdin. If the test's name matches
 #				NAMES (ERE), print a failed test as passed, and a passed test
 #				as failed for this reason
 #	report__compare_skips RESULTS LIST FILTER

@@ -144,8 +144,8 @@ series__touched()
 	done | sort -u
 }
 
-# The reason is the first message about the last patch that is not a report of success. Print the
-# name of the patch, if quilt prints it, and the name of the file before the reason.
+# The reason is the first message about the last patch, except reports of success. Before it, print
+# the name of the patch, if quilt prints it, and the name of the file.
 series__print_reason()
 {
 	awk '/^Applying patch / { sub(".*/", "", $3); patch = $3 ": "; file = reason = ""; next }

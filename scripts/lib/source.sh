@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Find, fetch, verify and unpack the kernel source of a pinned tag.
+# Find, fetch, verify and unpack the kernel source of a tag.
 #
 # Usage (after lib/common.sh, lib/pin.sh, lib/packages.sh, pin__load, log_to):
 #	source__find_or_fetch BASE
@@ -24,8 +24,8 @@
 #			PIN_VERSION, the source is a substitute
 #	SOURCE_FROM	the origin of the source, for messages
 #
-# The sha256 of a file is compared with the pin right before the file is unpacked. If the user names a
-# source without a pinned sha256, the version in its top Makefile is compared; with --git, the commit.
+# The sha256 of a file is compared with the pin right before the file is unpacked. If the user names
+# a source without a pinned sha256, its version is compared; with --git, also the commit, if pinned.
 
 # Neither perf nor its tests need these paths, which are nine tenths of the tree.
 SOURCE_EXCLUDES=(

@@ -9,7 +9,7 @@
 # Exit status: 0 there are complaints, 1 there are no complaints, 2 LOG cannot be read or
 # is not the log of a kernel.
 
-# These texts come from lib/, kernel/ and mm/ of the pinned source.
+# These texts come from arch/, lib/, kernel/ and mm/ of the kernel.
 SPLATS='BUG: |kernel BUG at |WARNING: |Kernel panic|Oops(:| - )|general protection fault|Unable to handle kernel|unable to handle (page fault|kernel)|INFO: task .* blocked for more than|INFO: rcu_.* (detected|self-detected)|rcu: INFO: |soft lockup|hard LOCKUP|INFO: lockdep|KASAN|KCSAN|UBSAN|Out of memory|invoked oom-killer|unreferenced object|refcount_t: |list_(add|del) corruption'
 
 splats__print()

@@ -30,7 +30,7 @@
 #	applied		source and series of the last complete run; written last
 #
 # In a scratch directory, .touched lists the files that the series touches. All other files are
-# the same as in BASE_DIR/tree.
+# only in BASE_DIR/tree.
 
 TREE_STAMP_FORMAT=1
 
@@ -223,7 +223,7 @@ tree__put_file()
 	fi
 }
 
-# Move the files that will be put into the tree to the state directory.
+# Move the scratch directory to STATE_DIR/putting, and update touched.
 tree__take_scratch()
 {
 	touch "$STATE_DIR/touched" &&

@@ -173,8 +173,8 @@ vm__boot()
 	done
 }
 
-# vm__die GUEST TEXT NEXT...: print the first complaints of the guest's kernel, because the first
-# is often the cause, and the end of the console. Then die.
+# vm__die GUEST TEXT NEXT...: print the first complaints of the guest's kernel (the first is often
+# the cause) and the end of the console. Then die.
 vm__die()
 {
 	local dir=$VM_DIR/$1
@@ -299,7 +299,7 @@ vm__check_log()
 			printf 'FAILED  the kernel of the guest complains, see %s\n' "$log"
 			status=1
 		elif (($? != 1)); then
-			printf 'FAILED  %s is no log of a kernel\n' "$log"
+			printf 'FAILED  %s is not a kernel log\n' "$log"
 			status=1
 		fi
 	done

@@ -31,7 +31,7 @@ no_part_is_left()
 	[[ -z $parts ]] || fail "left: $parts"
 }
 
-# Nothing unfinished is left: no .part, and no tree or perf that look complete.
+# Nothing unfinished is left: no .part, and no tree or perf that looks complete.
 left_nothing()
 {
 	no_part_is_left
@@ -356,7 +356,7 @@ test_next_run_repairs_what_a_killed_run_left()
 	done
 }
 
-# The killed update has written a.c, but not b.c. The next run must write a third content of a.c.
+# The killed update has written a.c, but not b.c. The next run must write a third version of a.c.
 kill_in_update()
 {
 	write_patch fixes/a.patch a.c 4 'a four'

@@ -102,7 +102,7 @@ test_parts_that_are_mailed()
 	printed "v0.1/cor: no part of the series has that name"
 }
 
-# pack_upstream_test RESULT: add a test with the name of upstream's, which prints this result
+# pack_upstream_test RESULT: add a test that has the name of upstream's and prints this result
 pack_upstream_test()
 {
 	local test=$TMP/t/linux-0.1/tools/perf/tests/shell/test_bpf_metadata.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of lib/common.sh and lib/options.sh, and of --help and wrong options of each script.
+# Tests of lib/common.sh and lib/options.sh, and of --help and wrong options of five scripts.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -71,7 +71,7 @@ test_options_set_their_variables()
 	printed "one TAG is needed, 0 given"
 }
 
-test_each_script_has_help_and_refuses_nonsense()
+test_five_scripts_have_help_and_refuse_nonsense()
 {
 	local script
 

@@ -5,8 +5,8 @@
 # seconds: a "kernel" v0.1 of a few files, whose Makefile only copies files, its pin, and
 # stubs in PATH. Tests source this file instead of lib.sh.
 #
-# Each test begins with an empty output directory, a cache with the tag's own tarball, and
-# a series of two parts with one patch each. It may also call
+# Each test begins without an output directory, with a cache that has the tag's own tarball,
+# and with a series of two parts with one patch each. It may also call
 #
 #	call_script SCRIPT ARGUMENT...	run the script with these replacements, in place
 #					of this shell
@@ -17,8 +17,8 @@
 #					the line into the text
 #	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
 #	write_good_series		a series that check-series.sh accepts
-#	repack_kernel DIR ARCHIVE	DIR is the source of a tag, whose ARCHIVE is in the cache
-#	pin_archive ARCHIVE		the pin has the checksum of this file of the cache
+#	repack_kernel DIR ARCHIVE	pack a tag's source DIR as ARCHIVE in the cache, pin it
+#	pin_archive ARCHIVE		write the checksum of this cached file into the pin
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging

@@ -111,7 +111,7 @@ test_vm_with_a_splat()
 		STUB_CONSOLE=$line vm_ends 1 0 0 "  | [ 0.1] $line" "FAILED  the kernel of the guest complains"
 	done
 	sed -i 's/Linux version//' "$TMP/stubs/qemu-system-x86_64"
-	(vm_ends 1 0 0 "is no log of a kernel") || fail "a log of something else passes"
+	(vm_ends 1 0 0 "is not a kernel log") || fail "a log of something else passes"
 	make_qemu_stub
 }
 

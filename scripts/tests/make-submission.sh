@@ -17,7 +17,7 @@ submit()
 	expect_status "$1" call_make_submission "${@:2}" v0.1
 }
 
-# Write a configuration of git with a name, and with a gpg that fails: git must not use it.
+# Write a git configuration with a name, and with a gpg that fails: git must not call gpg.
 write_submitter()
 {
 	write_good_series
@@ -31,7 +31,7 @@ write_letter()
 	printf '%s\n' A\ letter '' "${@:2}" > "$SUBMISSION/v0.1/$1"
 }
 
-# mails_are NUMBER: fail unless there are so many mails
+# mails_are NUMBER: fail unless there are this many mails
 mails_are()
 {
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = "$1" ]] || fail "not $1 mails"

@@ -35,7 +35,7 @@ test_skips_are_compared_with_a_list()
 		printed "--expected-skips $TMP/t/list: not a list of tests and reasons"
 	done
 	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
-		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: no such list"
+		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: not such a list"
 	done
 }
 
@@ -131,7 +131,7 @@ make_checkout()
 
 	mkdir "$checkout" "$TMP/t/bin"
 	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
-	# Listing all tests takes long, so keep one file.
+	# Listing all tests is slow, so keep one file.
 	find "$checkout/selftests/tests" -name '*.sh' ! -name harness.sh -delete
 	: > "$checkout/selftests/lacks"
 	cat > "$checkout/scripts/apply-and-build.sh" <<-END

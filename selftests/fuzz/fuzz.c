@@ -192,7 +192,7 @@ static int file__read(struct file *file, const char *dir, int flags)
 	file__find_insert_at(file);
 	file->block_at = find_magic(file->bytes, file->size);
 	if (file->insert_at >= file->size || file->block_at == file->size) {
-		fprintf(stderr, "fuzz: %s has not %d samples and a block\n", path, NR_SAMPLES);
+		fprintf(stderr, "fuzz: %s: not %d samples and a block\n", path, NR_SAMPLES);
 		return -1;
 	}
 	return 0;
@@ -318,7 +318,7 @@ static int process_record(TOOL_ARG struct perf_session *session, union perf_even
 	return 0;
 }
 
-/* The same as in perf report */
+/* As perf report does: ignore unknown features */
 static int process_feature(TOOL_ARG struct perf_session *session, union perf_event *event)
 {
 	if (event->feat.feat_id >= HEADER_LAST_FEATURE)
@@ -348,7 +348,7 @@ static void use_table(struct perf_session *session)
 		finding("the table can't be written");
 }
 
-/* UTF-8 without C0, DEL and C1; newlines are allowed. */
+/* UTF-8 without C0, DEL and C1; newlines and tabs are allowed. */
 static void check_text(const unsigned char *s, size_t size)
 {
 	const unsigned char *text = s, *end = s + size;
@@ -465,7 +465,7 @@ static int read_values(const uint8_t *input, size_t size)
 			continue;
 		}
 		if (!json_text__is_valid(text.buf))
-			finding("a value is no JSON: %s", text.buf);
+			finding("a value is not JSON: %s", text.buf);
 		check_text((unsigned char *)text.buf, text.len);
 	}
 	strbuf_release(&text);

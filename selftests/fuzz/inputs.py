@@ -6,8 +6,8 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
   inputs.py DIR FILE...
 
 These are inputs: all metadata records of a FILE, the bytes after the bpf_prog_info in its
-header, and the BTF of each program with a value. Each input becomes a file in DIR, whose name
-is a hash of its content.
+header, and the BTF of each program, with a made-up value. Each input becomes a file in DIR,
+whose name is a hash of its content.
 """
 import hashlib
 import pathlib

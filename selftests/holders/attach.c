@@ -4,7 +4,7 @@
  * standard input. Everything is undone when the input ends.
  *
  *   load FILE                 load the object, unload the previous one; prints
- *                             "program ID NAME", and "map ID NAME" for each of its maps
+ *                             "program ID NAME", and "map ID NAME" for its maps in .maps
  *   fexit FILE                load an object whose programs are called at the end of the
  *                             program that was loaded last, and unload this object
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for

@@ -3,16 +3,16 @@
  * Load programs and maps with BTF that no available compiler writes, and hold them until
  * standard input ends (as hold.c does).
  *
- *   handmade_btf types       enum64, signed and narrow enums, bit-fields of before 2018, ...
+ *   handmade_btf types       enum64, signed and narrow enums, bit-fields as before 2018, ...
  *   handmade_btf maps        several maps with equal keys; some are not metadata
  *   handmade_btf twice       two variables of a map have the same name
  *   handmade_btf no-btf      a program without BTF whose map has BTF
  *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
  *                            or they refer to it
  *   handmade_btf bare        neither the program nor its map has BTF
- *   handmade_btf plain       three programs without maps; they share a name that no other
- *                            process uses. The first two have the same tag and BTF. The BTF
- *                            of the third has line info, but no functions
+ *   handmade_btf plain       three programs without maps, with one BTF and one name that no
+ *                            other process uses. The first two have the same tag. The third
+ *                            has line info, but no function info
  *   handmade_btf unbound     like a loader that binds no map: a program that refers to its
  *                            map, one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/

@@ -14,9 +14,9 @@ perf.data file or the output of "perf script --show-bpf-events".
   --starting  the programs load while the recording starts. If perf finds a program and the
               kernel also announces it, the kernel may have written a KSYMBOL before perf
               listened. Then a set under one of its names is enough.
-  --busy      1 % of the programs that lived less than three times LONG_ENOUGH may be missing
-              if the machine was busy: churn itself was late by a fifth of LONG_ENOUGH while
-              perf should have read them (churn -d)
+  --busy      1 % of the programs may be missing, if they lived less than three times
+              LONG_ENOUGH and the machine was busy: churn itself was late by a fifth of
+              LONG_ENOUGH while perf should have read them (churn -d)
 
 Besides the right values, a recording must meet these rules:
   - A record has the name of a KSYMBOL record in the same file. A function that loads while
@@ -123,7 +123,7 @@ def show(what, found):
 
 
 def read_late(path):
-    """The times in ms between which churn was late"""
+    """The intervals in ms in which churn was late"""
     with open(path, encoding="ascii") as lines:
         late = [[int(field) / 1000 for field in line.split()[1:]]
                 for line in lines if line.startswith("late ")]
@@ -131,7 +131,7 @@ def read_late(path):
 
 
 def tolerated(programs, missing, busy):
-    """True if at most 1 % of the programs are missing, which lived just long enough, at a busy time"""
+    """True if at most 1 % are missing, and they lived just long enough, and at a busy time"""
     due = sum(program.is_due() for program in programs.values())
     return len(missing) <= due // 100 and \
         not any(program.is_due(3 * LONG_ENOUGH) for program in missing) and \
@@ -172,7 +172,7 @@ def wrong_sets(programs, recording, more):
                 yield f"{name}: no such program was loaded"
                 continue
             want = program.want(more)
-            # perf may have read a program that lived too briefly when only some of its maps were
+            # If a program lived too briefly, perf may have read it when only some of its maps were
             # bound.
             if entries != want and (program.is_due() or not is_partial(entries, want)):
                 yield f"{name} of {program}: {entries}"
@@ -236,7 +236,7 @@ def summary(programs, recordings):
     found = [p for p in due if (p.number, None) in known]
     stay = [p for p in due if p.life == "stays"]
     print(f"{len(programs)} programs: {len(due)} stayed ({len(stay)}) or lived {LONG_ENOUGH} ms, "
-          f"{len(found)} of them have sets; {len(short)} lived shorter, {len(caught)} of them have sets")
+          f"{len(found)} of them have sets; {len(short)} lived less, {len(caught)} of them have sets")
 
 
 def check(list_path, paths, options):

@@ -9,9 +9,9 @@ with bpftool, which was asked while the programs were loaded.
                               that is gone
 
 Each program of WANT must have one BPF_EVENT with its tag for the load, and one for the unload
-if it is gone. These are after the KSYMBOL records of its functions. One of the functions has
-the tag and the name of the program. Each function has the whole set under its name. Equal
-sets under one name are written once. The sets of other programs must belong to a load, too.
+if it is gone. These are after the KSYMBOL records of its functions. One function has the name
+of the program and, if it is the only one, the tag. Each function has the whole set under its
+name. Equal sets under one name are written once. Sets of other programs must belong to a load.
 
 If a program has several functions, the main function has a tag that differs from the
 program's. In its name, perf and some kernels use one of these tags, and other kernels use the

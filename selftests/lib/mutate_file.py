@@ -4,7 +4,7 @@
 Change perf.data files at random, and let perf read the results.
 
   mutate_file.py run PERF COUNT DIR FILE...
-                                      make COUNT files in DIR, of each FILE in turn, and
+                                      make COUNT files in DIR, from each FILE in turn, and
                                       let PERF read them
         --seed=N                      the seed of the random numbers (1)
         --first=N                     the first number (0)
@@ -61,7 +61,7 @@ TEXTS = (b"\x1b[31m", b"\x1b]0;x\x07", b"\x07", b"\x08\x08", b"\r", b"\x7f", b"\
          b"\xc2\x85", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82\xac", b"%s%n",
          b"'", b'"\\', b"\t\n", b"/../", b"4294967295", b"0-65535")
 
-# The name, the begin and the end of a place
+# The name, the beginning and the end of a place
 Place = collections.namedtuple("Place", "name begin end")
 
 
@@ -147,7 +147,7 @@ class Mutation:
         self.note(f"{name}: {8 * size} bits at {at:#x} are {new:#x}, were {old:#x}")
 
     def change_word(self, place):
-        """Change a number, often at the begin of a place: most places begin with a count or a size."""
+        """Change a number, often early in a place: most places begin with a count or a size."""
         size = self.random.choice((1, 2, 4, 4, 4, 8, 8))
         words = (place.end - place.begin) // size
         if not words:
@@ -187,7 +187,7 @@ class Mutation:
         one, other = self.random.choice(table), self.random.choice(table)
         if self.random.random() < 0.3:
             self.bytes[one.begin:one.end] = self.source.bytes[other.begin:other.end]
-            self.note(f"{one.name}: as of {other.name}")
+            self.note(f"{one.name}: copied from {other.name}")
         else:
             self.change_number(one.name, one.begin + self.random.choice((0, 8)), 8)
 
@@ -234,7 +234,7 @@ class Mutation:
         self.change_place(bodies[self.random.choice(kinds)])
 
     def move_records(self):
-        """Remove, repeat or replace a record; the rest of the file stays valid."""
+        """Remove, repeat or swap records; the rest of the file stays valid."""
         source = self.source
         parts = [bytes(self.bytes[at:at + size]) for at, _, size in source.records]
         one, other = self.random.randrange(len(parts)), self.random.randrange(len(parts))
@@ -247,7 +247,7 @@ class Mutation:
             parts[one], parts[other] = parts[other], parts[one]
         else:
             parts[one:one] = [parts[other]] * self.random.choice((2, 50))
-        self.note(f"records {one} and {other}: {('removed', 'again', 'swapped', 'often')[kind]}")
+        self.note(f"records {one}, {other}: {('removed first', 'again', 'swapped', 'often')[kind]}")
         data = b"".join(parts)
         grown = len(data) - (source.end - source.begin)
         if grown and not source.is_pipe:
@@ -295,7 +295,7 @@ class Reader:
         self.output = path + "/output"
         self.environment = dict(os.environ)
         if SANITIZED:
-            # So that the output shows which file it is about
+            # So the reports are in the output.
             for name in "ASAN_OPTIONS", "UBSAN_OPTIONS":
                 self.environment[name] = os.environ.get(name, "") + ":log_path=stderr"
 

@@ -18,7 +18,7 @@ no code with perf.
                                     the pid of its loader (0: it was there before), the numbers
                                     of events, the KSYMBOL names separated by ","
   perfdata.py types FILE            print the type of each record
-  perfdata.py sizes FILE            print TYPE<TAB>SIZE of each record of a BPF program
+  perfdata.py sizes FILE            print TYPE<TAB>SIZE of each KSYMBOL and BPF_EVENT
   perfdata.py strip FILE NEW        copy a file without its metadata records
   perfdata.py block FILE            check the block in the header, or at the end of a pipe, and
                                     print ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
@@ -33,7 +33,7 @@ no code with perf.
                                     samples in each function of a BPF program, and of
                                     all other samples
 
-FILE may have been written to a pipe. Only this machine's byte order is supported.
+FILE may come from a pipe, but not for strip. Only this machine's byte order is supported.
 """
 import struct
 import sys
@@ -65,7 +65,7 @@ class PerfData:
         with open(path, "rb") as file:
             self.bytes = file.read()
         if self.bytes[:8] != b"PERFILE2":
-            raise Bad(f"{path}: no perf.data file")
+            raise Bad(f"{path}: not a perf.data file")
         (self.header_size,) = struct.unpack_from("=Q", self.bytes, 8)
         self.is_pipe = self.header_size == 16
         self.attrs = []
@@ -83,7 +83,7 @@ class PerfData:
         at = self.begin
         while at < self.end:
             if at + 8 > self.end:
-                raise Bad(f"offset {at:#x}: {self.end - at} bytes are no record")
+                raise Bad(f"offset {at:#x}: {self.end - at} bytes are not a record")
             kind, _, size = struct.unpack_from("=IHH", self.bytes, at)
             if size < 8 or at + size > self.end:
                 raise Bad(f"offset {at:#x}: type {kind} has size {size}")
@@ -103,7 +103,7 @@ class PerfData:
         return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS)
 
     def last_sample_time(self):
-        """The time of the last sample by the monotonic clock, in ns; None if samples have no time."""
+        """The time in ns of the last sample by the monotonic clock; None if there is no such time."""
         sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
         (clock,) = struct.unpack_from("=i", self.bytes, self.attrs[0] + 92)
         if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type & 1 << 2:
@@ -181,7 +181,7 @@ class PerfData:
                 for number, at in zip(numbers, places)}
 
     def block_events(self):
-        """(offset, size) of each event with a piece, in a pipe or in a file made of one."""
+        """(offset, size) of each event with a piece, in a pipe or in a file made from a pipe."""
         for at, kind, size in self.records:
             if kind != FEATURE or size <= PIECE_OFFSET:
                 continue
@@ -310,7 +310,7 @@ class Metadata:
 
 def check_padding(padding):
     if len(padding) > 7 or padding.strip(b"\0"):
-        raise Bad(f"after the block is {padding!r}, and not just padding")
+        raise Bad(f"{padding!r} after a piece of the block is not just padding")
 
 
 def check_field(what, field):
@@ -324,7 +324,7 @@ def check_field(what, field):
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Bad(f"{what} is no UTF-8: {text!r}") from error
+        raise Bad(f"{what} is not UTF-8: {text!r}") from error
 
 
 def check_record(record, id_hdr_size):
@@ -380,7 +380,7 @@ def check(data):
 def strip(data, path):
     """Copy all but the metadata records; the features after the data move up."""
     if data.is_pipe:
-        raise Bad("strip needs a seekable file")
+        raise Bad("strip cannot read a pipe")
     kept = b"".join(data.bytes[at:at + size] for at, kind, size in data.records
                     if kind != METADATA)
     moved = data.end - data.begin - len(kept)
@@ -427,9 +427,9 @@ class Block:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise Bad(f"{where} is no UTF-8: {text!r}") from error
+            raise Bad(f"{where} is not UTF-8: {text!r}") from error
         if text.rpartition("\n")[2] or any(line.find("=") < 1 for line in text.split("\n")[:-1]):
-            raise Bad(f"{where} is not of lines with a key and a value: {text!r}")
+            raise Bad(f"{where} is not made of lines KEY=VALUE: {text!r}")
         if text in self.texts.values():
             raise Bad(f"{where} is there twice: {text!r}")
         keys = [key for key, _ in self.lines(text)]
@@ -510,7 +510,7 @@ def print_sections(data):
 
 
 class Events:
-    """The fields of samples, which belong to the first event, and of side band events."""
+    """The fields of samples, which belong to the first evsel, and of side band records."""
 
     def __init__(self, data):
         types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]

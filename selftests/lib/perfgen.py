@@ -5,7 +5,7 @@ Write perf.data files byte by byte: good files, malformed files, files of other 
 was written from perf.data-file-format.txt alone and shares no code with perf.
 
   perfgen.py list                     print the name of each case
-  perfgen.py write CASE FILE [OPTION...]   write it, and print the offset of the odd event
+  perfgen.py write CASE FILE [OPTION...]   write it, and print the odd event's offset (plain files)
         --big                         in big-endian byte order
         --pipe                        in the format of a pipe
         --dir                         a directory, as from perf record --threads
@@ -61,8 +61,8 @@ class File:
         self.moved = None               # (feature, offset) in the table of sections
         self.last_feature = LAST_FEATURE
         # For each event, cpu-clock and task-clock: its id, and more fields of its samples and
-        # sample ids. Samples belong to the first event, other records to the last one. Two
-        # events must have an IDENTIFIER.
+        # sample ids. Samples belong to the first event, other records to the last one. If
+        # there are two, each needs an IDENTIFIER.
         self.events = [(1, 0)]
         self.attr_bits = (SAMPLE_ID_ALL,)
         self.attr_size = ATTR_SIZE

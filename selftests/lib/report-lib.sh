@@ -106,8 +106,8 @@ want_warnings()
 	printf "WARNING: No BPF program has metadata with the key '%s'\n" "$@" >"$TMP/want"
 }
 
-# Write $TMP/made-up, with two programs. The set of the first program has umlauts. In the set of the
-# second one, $1 copies of a text have characters that take two columns, one column or no column.
+# Write $TMP/made-up, with two programs. The set of the first one has umlauts. The set of the second
+# one has $1 copies of a text with characters that take two columns, one column or no column.
 made_up_wide()
 {
 	made_up <<-END
@@ -116,9 +116,9 @@ made_up_wide()
 	END
 }
 
-# count_aligned COLUMN...: print the number of rows on standard input that have all columns. Fail
-# unless each column begins at the same place in all rows. COLUMN is an ERE that matches the text
-# of the column.
+# count_aligned COLUMN...: print how many different rows on standard input have all columns. Fail
+# unless each column begins at the same place in all of these. COLUMN is an ERE that matches the
+# text of the column.
 count_aligned()
 {
 	python3 - "$@" <(cat) <<-'END'

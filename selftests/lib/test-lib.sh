@@ -7,12 +7,12 @@
 # programs nor count the programs of the machine, the file sets BESIDE=yes. run-selftests.sh runs
 # such files at the same time as other files. A test may call
 #
-#	native_only TEXT	skip on an emulated machine, where the test takes long and
+#	native_only TEXT	skip on an emulated machine, where the test is slow and
 #				shows nothing new; TEXT is the reason. NATIVE_ONLY=TEXT before
 #				run_tests does the same for all tests of the file
-#	all_only		skip unless run-selftests.sh has --all
+#	all_only		skip if PBM_ALL is 0, see below
 #	few_symbols		before the tests of a file: let perf see only 1/64 of the
-#				kernel's symbols, because reading all symbols takes long
+#				kernel's symbols, because reading all symbols is slow
 #	all_symbols		undo few_symbols, for the rest of the file
 #	own_mounts [COMMAND]	before the tests of a file: run the file in a mount namespace with
 #				a BPF file system, after the shell command COMMAND
@@ -70,7 +70,7 @@
 #	PBM_FILTER, PBM_LIST, PBM_TIMES	see core.sh
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (default: 1).
 #				It multiplies time limits, and divides the workload
-#	PBM_SANITIZED		1: the perf under test has AddressSanitizer
+#	PBM_SANITIZED		1: the perf under test has sanitizers
 #	PBM_EMULATED		1: the processor is emulated
 #	PBM_KEEP		a directory for recordings that another machine reads
 #				(optional)
@@ -329,7 +329,7 @@ start_recording()
 	control ping
 }
 
-# Wait until the next file of --switch-output gets a new name. Names have hundredths of a second: if
+# Wait until a file of --switch-output would get a new name. Names have hundredths of a second: if
 # perf switches twice in one hundredth, it overwrites the first file.
 await_new_name()
 {
@@ -442,7 +442,7 @@ ask()
 	try_ask "$@" || fail "$ERROR"
 }
 
-# The file that perf is writing has another name until perf ends, so it is not in the list.
+# Until perf switches or ends, its current file has another name, so it is not in the list.
 list_files()
 {
 	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
@@ -586,7 +586,7 @@ unpatched_perf()
 	other_perf PBM_UNPATCHED_PERF
 }
 
-# run-selftests.sh builds these two perfs only with --all.
+# run-selftests.sh builds peer and old perf only with --all.
 peer_perf()
 {
 	[[ -n ${PBM_PEER_PERF:-} ]] || all_only

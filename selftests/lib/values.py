@@ -16,9 +16,9 @@ variable, and ORACLE the output of "bpftool -j prog show":
   /* want: TEXT [bpftool: TEXT] */
   ... bpf_metadata_KEY ...
 
-Each value is compared twice: with the literal text, and with bpftool. The two must agree,
-unless the comment has another text of bpftool. Then a newer bpftool may print the wanted
-value, but nothing else.
+Each value is compared twice: with the literal text, and with bpftool's. bpftool must print
+the wanted value. If the comment has another text of bpftool, it must print this text or, if
+it is newer, the wanted value.
 """
 import json
 import re
@@ -98,7 +98,7 @@ def parse(text):
             object_pairs_hook=lambda pairs: ("object", tuple(pairs)),
         )
     except ValueError as error:
-        raise Bad(f"is no JSON text ({error}): {text}") from error
+        raise Bad(f"is not JSON ({error}): {text}") from error
 
 
 def equal(want, got):
@@ -114,7 +114,7 @@ def equal(want, got):
 
 
 def check_form(text):
-    """Fail unless this is compact JSON without characters that move a terminal's cursor."""
+    """Fail unless this JSON is compact and without control characters."""
     if CONTROL.search(text):
         raise Bad(f"contains a control character: {text!r}")
     if re.search(r"\s", re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)):

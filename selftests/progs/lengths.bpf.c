@@ -24,7 +24,7 @@ const char bpf_metadata_value256[] META = FIFTY FIFTY FIFTY FIFTY FIFTY "x256";
 const char bpf_metadata_value302[300] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY;
 const int bpf_metadata_value_array[200] META = { 1 };
 
-/* The limit is once at each byte of a three-byte character. */
+/* Each value has the limit at another byte of a three-byte character. */
 const char bpf_metadata_utf8_0[] META = FIFTY FIFTY FIFTY FIFTY "" EURO EURO EURO EURO EURO EURO
 	EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO;
 const char bpf_metadata_utf8_1[] META = FIFTY FIFTY FIFTY FIFTY "x" EURO EURO EURO EURO EURO EURO

@@ -9,7 +9,7 @@
 
 const char bpf_metadata_array[] META = { 1, 2, 3 };
 const char bpf_metadata_empty[] META = "";
-/* 450 characters; the limit is within an encoded character */
+/* 452 characters fit. In percents, the limit is within an encoded character. */
 const char bpf_metadata_long[] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY "xx";
 const int bpf_metadata_number META = -7;
 const char bpf_metadata_odd[] META = "a b;c\n\t%s]{[\"'(\\)->,=/\x1b\xe2\x82\xac";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One object with a variable of each C type that has a text. Floating point is in
+ * One object with a variable of each C type that perf prints. Floating point is in
  * types_float.bpf.c, types that clang does not write are in ../holders/handmade_btf.c.
  *
  * values.py reads the comment before each variable: "want" is the text that perf must print,

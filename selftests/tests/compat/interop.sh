@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-NATIVE_ONLY="the test only reads files"
+NATIVE_ONLY="the test compares how perfs read files"
 PERFPARSER=$(find /usr/lib -path '*libexec/hotspot-perfparser' 2>/dev/null | head -n 1)
 # All versions of perf print these fields in the same way.
 FIELDS=comm,tid,cpu,time,event,period,ip
@@ -134,14 +134,14 @@ test_peer_perf_ignores_the_block()
 }
 
 # complains ERE PERF ARGUMENT...: run this command, with the output in $TMP/out and $TMP/err. The
-# command must not crash, and print an error or warning that matches.
+# command must print an error or warning that matches, and must not crash.
 complains()
 {
 	local complaint=$1 status=0
 
 	shift
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || status=$?
-	# With these, the command crashes or does not start. Errors of perf can be above 128, too.
+	# Crashes, and commands that did not start. Errors of perf can be above 128, too.
 	case $status in
 	126|127|134|135|136|139) fail "$*: status $status: $(cat "$TMP/err")" ;;
 	esac

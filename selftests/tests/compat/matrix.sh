@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="the test only reads files"
+NATIVE_ONLY="the test compares how perfs read files"
 # The functions of the held programs
 FUNCTIONS='bpf_prog_[0-9a-f]*_(busy|multiply|divide|simple)'
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Without the new options nothing changes: each command prints and writes the same bytes as perf
-# of the same version without the patches.
+# Without the new options, each command prints and writes the same bytes as perf of the same version
+# without the patches, except for metadata and program ids.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols

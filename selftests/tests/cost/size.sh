@@ -16,7 +16,7 @@ size_of()
 	awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"
 }
 
-# Print the sections in file $1 that must not differ. These may: the block, the version (4), the
+# Print the sections in file $1 that must not differ. Skip the block, the version (5), the
 # command line (11), the bpf_prog_infos (25), which have the ids of maps in perf of v6.17 and later,
 # and the data, because other processes cause events.
 constant_sections()
@@ -57,7 +57,7 @@ test_mode_header_adds_at_most_two_percent()
 }
 
 # Upstream's records have the same bytes for the same functions and keys.
-test_a_file_of_mode_all_is_at_most_two_percent_larger_than_of_peer_perf()
+test_a_file_of_mode_all_is_at_most_two_percent_larger_than_that_of_peer_perf()
 {
 	local peer all
 

@@ -50,7 +50,7 @@ await_settled()
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
 }
 
-# check_calls N MAPS ARGUMENT...: check the calls for the N programs and MAPS maps of this hold.
+# check_calls N MAPS ARGUMENT...: check the calls if "hold ARGUMENT..." loads N programs, MAPS maps.
 check_calls()
 {
 	local none some plain_none plain allowed
@@ -151,7 +151,7 @@ test_a_program_that_loads_is_looked_up_five_times()
 	start_traced
 	hold none
 	await "four lookups of the program" is_looked_up "${HELD_IDS[0]}" 4
-	# Before perf looks up the second of these, it has looked at all young programs again.
+	# Before perf looks up the second program of this loop, it looks at all young ones again.
 	for _ in 1 2; do
 		before=$(lookups_by_id)
 		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"

@@ -65,7 +65,7 @@ test_comparator_finds_each_changed_value_of_bpftool()
 	must_fail compare_types "$TMP/script" "$TMP/changed"
 }
 
-test_comparator_finds_missing_double_and_unknown_keys()
+test_comparator_finds_missing_duplicate_and_unknown_keys()
 {
 	local last
 
@@ -110,8 +110,8 @@ test_comparator_knows_types_notation_and_form()
 	must_fail check_text '"\t"' '"\t"'
 }
 
-# make_perfdata FILE OFFSET BYTES [PLACE]: a file with one attr, one sample and one record of two
-# entries. BYTES replace those at OFFSET of the record.
+# make_perfdata FILE OFFSET BYTES [PLACE]: a file with one attr, and a record of two entries after,
+# before (first) or between samples. BYTES replace those at OFFSET of the record.
 make_perfdata()
 {
 	python3 - "$@" <<-'END'
@@ -238,7 +238,7 @@ test_reader_finds_each_broken_field_of_the_block()
 }
 
 # read_pieces EXPRESSION [LENGTH]: read the block of a pipe in 6 pieces. EXPRESSION makes its events
-# from "pieces", their bytes, and "file". LENGTH is that of a long value.
+# from the list "pieces" and from "file". LENGTH is that of a long value.
 read_pieces()
 {
 	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/file" "$@" <<-'END'
@@ -260,7 +260,7 @@ test_reader_finds_each_broken_piece_of_a_pipe()
 
 	native_only "only the tools of the tests are tested"
 	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
-	# These lengths need 0 to 7 bytes of padding.
+	# The pieces need 0, 1, 2, 6 and 7 bytes of padding.
 	for value in {150000..150007}; do
 		read_pieces 'map(piece, pieces)' "$value" >"$TMP/got"
 		same "block in pieces" "$TMP/want" "$TMP/got"
@@ -549,7 +549,7 @@ test_missing_or_wrong_metadata_of_churn_is_found()
 	must_find 'twice'
 }
 
-# 200 programs lived 150 ms. The output of perf lacks the last one, whose map was bound at 200 ms.
+# 200 programs lived 150 ms each. perf's output lacks the last, whose map was bound at time 200 ms.
 test_missing_metadata_is_accepted_at_busy_times_only()
 {
 	local number

@@ -128,7 +128,7 @@ test_value_in_the_source_wins()
 	want_set version '"own"' owner 7 team '"t"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The project's own makefile compiles. By its variable CLANG, the compiler includes bpf-metadata.h.
+# The project's own makefile compiles. Its variable CLANG adds "-include bpf-metadata.h".
 test_makefile_of_another_project_includes_the_header_by_CLANG()
 {
 	need make clang git
@@ -153,7 +153,7 @@ test_makefile_of_another_project_includes_the_header_by_CLANG()
 	grep -q 'build_date.*"20' bpf-metadata.h || fail "no time in $(cat bpf-metadata.h)"
 }
 
-# The kernel's runqslower has its own makefile, libbpf, flags and llvm-strip.
+# The kernel's runqslower has its own makefile, libbpf and flags, and calls llvm-strip.
 test_unmodified_project()
 {
 	local source i

@@ -13,7 +13,7 @@ want_keys()
 	printf '%s\t%s\n' level 4 version '"1.2.3"' >"$TMP/want"
 }
 
-# want_stamp NAME: write the keys that the build has added to progs/NAME.bpf.c to $TMP/want.
+# want_stamp NAME: write the keys that the build has added to NAME.bpf.o to $TMP/want.
 want_stamp()
 {
 	sed -n 's/^const char bpf_metadata_\([A-Za-z0-9_]*\)\[].* = \(".*"\);$/\1\t\2/p' \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs of BPF_PROG_TYPE_PERF_EVENT, attached in each way, run while perf records. They get the
-# right context, and the recordings have the set (all metadata) of each program.
+# Programs of BPF_PROG_TYPE_PERF_EVENT, attached by ioctl or link, run while perf records. They get
+# the right context, and the recordings have the set (all metadata) of each program.
 #
 # PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
 

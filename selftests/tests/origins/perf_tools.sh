@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-# perf pins the map of its sample filter, and one test counts events of a cgroup: mount both.
+# perf pins the map of its sample filter, so mount bpffs. One test needs a cgroup file system.
 # shellcheck disable=SC2016 # for another shell
 own_mounts 'grep -q -E "^\S+ \S+ (cgroup2|cgroup \S*perf_event)" /proc/mounts ||
 	mount -t cgroup2 cgroup /sys/fs/cgroup || :'
@@ -84,8 +84,8 @@ check_version()
 	same "the metadata of $1" "$TMP/want" "$TMP/got"
 }
 
-# check_users NAME...: end the recording. Fail unless all programs that the processes USER_PIDS have
-# loaded have their metadata in it, and programs with these names are among them.
+# check_users NAME...: end the recording. Fail unless it has the metadata of all programs that the
+# processes USER_PIDS loaded, and programs with these names are among them.
 check_users()
 {
 	local name function
@@ -210,7 +210,7 @@ test_kwork_top()
 		on_irq_handler_entry on_irq_handler_exit
 }
 
-# The kernel takes long to verify the filter, so both perfs run at the same time.
+# The kernel takes a long time to verify the filter, so setup and record run at the same time.
 start_filters()
 {
 	start

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A user who may load BPF programs cannot make perf record fail, hang or grow. Other users cannot
-# read the metadata. bpf-metadata.h and btf-value.h have the limits.
+# read the metadata. bpf-event.c and btf-value.h have the limits.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 

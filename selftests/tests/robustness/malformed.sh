@@ -11,7 +11,7 @@ BESIDE=yes
 
 TABLE=$SELFTESTS/lib/malformed.cases
 SAMPLES=4
-# perf before v6.13 appends "HG": it counts host and guest.
+# perf before v6.13 appends ":HG": the event counts host and guest.
 EVENT='cpu-clock\(:HG\)\?'
 
 # write_case CASE FILE OPTION...: write this case, and its offset to $TMP/offset
@@ -434,7 +434,7 @@ test_unknown_types_are_skipped_in_a_directory()
 	done
 }
 
-# check_cut FILE BYTE [MESSAGE]: truncate a copy of FILE, and check it like check_script, but faster
+# check_cut FILE SIZE MESSAGE: truncate FILE to SIZE, and check it like check_script, but faster
 check_cut()
 {
 	local out
@@ -508,7 +508,7 @@ test_a_file_cut_within_its_features_is_read()
 	check_script "$TMP/file"
 	run report --header-only -i "$TMP/file"
 	grep -q -x -e '# hostname : host' "$TMP/out" || fail "$CASE: no header: $(cat "$TMP/out")"
-	# A perf that once refused such files now says that features are missing.
+	# The status is 1 if perf says that features are missing, as v7.3.4 does.
 	run_to '[01]' inject -i "$TMP/file" -o "$TMP/injected"
 	check_script "$TMP/injected"
 	run report --header-only -i "$TMP/injected"
@@ -594,8 +594,8 @@ test_malformed_blocks_of_a_pipe_are_ignored()
 	done <"$TMP/cases"
 }
 
-# generate_pieces [SIZE] [OPTION...]: generate a file with a block of about SIZE bytes, or of a little
-# more than 3 pieces
+# generate_pieces SIZE [OPTION...]: generate a file with a block of about SIZE bytes. Standard input
+# is Python code that changes "file".
 generate_pieces()
 {
 	generate "a block of ${1:-some} bytes ${*:2}" "${@:2}" <<-END
@@ -609,8 +609,8 @@ generate_pieces()
 	END
 }
 
-# Some blocks end where an event ends. Others need 0 to 7 bytes of padding. One has a hundred small
-# events.
+# Each block begins with a hundred small events. Depending on their size, events need 0 to 7 bytes
+# of padding.
 test_a_block_in_pieces_is_that_of_a_file()
 {
 	local size option piece=$((0xfff8 - 20))
@@ -632,7 +632,7 @@ test_a_block_in_pieces_is_that_of_a_file()
 	done
 }
 
-# perf inject writes the same to a pipe.
+# perf inject writes the whole block to a pipe.
 test_a_block_of_large_things_is_whole_in_a_pipe()
 {
 	generate "a large value, and many programs" <<-'END'
@@ -908,7 +908,7 @@ test_arrays_that_are_not_aligned_are_read()
 	grep -q '^# bpf_prog_info 7: bpf_prog_0011223344556677_alpha addr 0xffffffffc0001000' "$TMP/out"
 }
 
-# A context switch has only sample ids. Its event may have fewer of them than other events.
+# PERF_RECORD_SWITCH has only a sample id, which may have fewer fields than that of another evsel.
 test_sample_ids_are_those_of_the_event()
 {
 	generate "fewer sample ids" <<-'END'
@@ -923,7 +923,7 @@ test_sample_ids_are_those_of_the_event()
 	broken "$TMP/file" "$(failed_at 14)"
 }
 
-# A user's library has samples. Between them, an event makes its DSO one of the kernel.
+# An event makes the DSO of a user's library a kernel DSO. Then the library gets a sample.
 test_a_library_that_becomes_the_kernel_has_no_symbols()
 {
 	local misc
@@ -1133,7 +1133,7 @@ test_a_stream_of_an_older_perf_is_read()
 	done
 }
 
-# The read_format of its event decides the length of PERF_RECORD_READ.
+# The length of a PERF_RECORD_READ depends on the read_format of its evsel.
 test_a_short_read_of_the_other_byte_order_is_read()
 {
 	generate "a read of one value" --big <<-'END'
@@ -1209,7 +1209,7 @@ arm_spe()
 	sed -n '/AUXTRACE_INFO type: 4/,/^$/s/^  *\(.*[^ ]\) *:\([0-9a-fx]*\)$/\1 \2/p' "$TMP/out" >"$TMP/got"
 }
 
-test_what_arm_spe_says_of_itself_is_printed_as_far_as_it_goes()
+test_arm_spe_metadata_is_printed_up_to_its_end()
 {
 	local params
 
@@ -1246,7 +1246,7 @@ test_groups_have_the_events_that_they_say()
 	for group in '0 1000' '0 0' '1 2' '2 1'; do
 		# shellcheck disable=SC2086 # two numbers
 		group_of $group
-		grep -q -x 'invalid group desc' "$TMP/out" || fail "$CASE is taken"
+		grep -q -x 'invalid group desc' "$TMP/out" || fail "$CASE is accepted"
 		if grep '^# group: ' "$TMP/out"; then
 			fail "$CASE is shown"
 		fi
@@ -1255,7 +1255,7 @@ test_groups_have_the_events_that_they_say()
 	done
 }
 
-# This includes an event that was in a group of the first description.
+# The first description makes the second evsel a member, the last one a leader.
 test_groups_of_a_stream_are_those_of_its_last_description()
 {
 	generate "two descriptions of groups" --pipe <<-'END'
@@ -1442,14 +1442,14 @@ test_a_directory_whose_first_file_is_cut_is_read()
 }
 
 # Kernels write some events too long: they add the size of a sample id for each session that
-# listens. The additional place keeps the old bytes of the ring buffer. generate_too_long STALE
+# listens. The additional space keeps the old bytes of the ring buffer. generate_too_long STALE
 # EVENTS [OPTION...]: STALE u64 of old bytes; EVENTS are those of perfgen.File.
 generate_too_long()
 {
 	generate "$1 u64 too long, events $2" "${@:3}" <<-END
 		from perfgen import IDENTIFIER, CPU
 		file.events = [$2]
-		# The length of its name with the NUL is a multiple of 8 and one more.
+		# With the NUL, the symbol has one byte more than a multiple of 8.
 		perfgen.BETA = (*perfgen.BETA[:2], "gammas", *perfgen.BETA[3:])
 		file.stale = file.u64(*range(0x123456789, 0x123456789 + $1))
 		file.odd = file.text_poke(perfgen.ALPHA[3], b"\\x90" * 5, b"\\xe9\\1\\2\\3\\4")
@@ -1466,7 +1466,7 @@ read_programs()
 	run inject -i "$TMP/file" -o "$TMP/$1.injected"
 }
 
-# perf reads the same as from events of the right size. perf inject writes them in the right size.
+# perf reads such events like events of the right size. perf inject writes the right size.
 test_events_that_the_kernel_wrote_too_long_are_read()
 {
 	local events stale option
@@ -1656,8 +1656,8 @@ test_a_stream_with_the_next_feature_is_grouped()
 	check_grouped <<<'33 {32: bytes(16)}'
 }
 
-# larger_attributes SIZE LAST [OPTION...]: a file of a perf with more attributes, whose last byte is
-# LAST
+# larger_attributes SIZE LAST [OPTION...]: a file with a perf_event_attr of SIZE bytes, of which the
+# last one is LAST
 larger_attributes()
 {
 	generate "attributes of $1 bytes, the last is $2" "${@:3}" <<-END

@@ -11,7 +11,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="the test reads generated files"
+NATIVE_ONLY="the test reads changed recordings"
 
 FINDINGS=${PBM_FINDINGS:-}
 SEED=${PBM_MUTATIONS_SEED:-1}
@@ -37,7 +37,7 @@ record_programs()
 	release
 }
 
-# pretend SCRIPT: mutate_file.py runs SCRIPT in place of perf; findings are in $TMP/found and out.
+# pretend SCRIPT: mutate_file.py runs SCRIPT in place of perf. Findings go to $TMP/{found,out}.
 pretend()
 {
 	printf '#!/bin/sh\n%s\n' "$1" >"$TMP/pretended"
@@ -70,10 +70,10 @@ test_mutations_are_the_same_each_time()
 	done
 }
 
-test_errors_of_a_pretended_perf_are_found()
+test_errors_of_a_fake_perf_are_found()
 {
 	record_programs
-	# shellcheck disable=SC2016 # for the pretended perf
+	# shellcheck disable=SC2016 # for the fake perf
 	must_find 'kill -SEGV $$' "dies from signal 11"
 	must_find 'exec head -c 100M /dev/zero' "writes more than 64 MiB"
 	PBM_TIME_LIMIT=2 must_find 'exec sleep 1000' "takes more than"

@@ -32,7 +32,7 @@ says()
 fails()
 {
 	compares 2 "${@:2}"
-	[[ ! -s $TMP/out ]] || fail "${*:2}: prints an output"
+	[[ ! -s $TMP/out ]] || fail "${*:2}: prints output"
 	says "$1"
 }
 
@@ -127,7 +127,7 @@ test_intervals()
 		for level, dof, want in ((0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 19, 2.093), (0.99, 5, 4.032),
 		                         (0.95, 38, 2.024), (0.999, 3, 12.924), (0.5, 10, 0.700), (0.95, 1000, 1.962)):
 		    assert abs(compare.t_quantile(level, dof) - want) < 0.0006, (level, dof, compare.t_quantile(level, dof))
-		# Both means have a relative error of 1/10, and 4 degrees of freedom: in all 8.
+		# Both means have a relative error of 1/10, and 4 degrees of freedom, so 8 in all.
 		before, after = [1 + x * math.sqrt(0.1) for x in (-math.sqrt(.5), -math.sqrt(.5), 0, math.sqrt(.5), math.sqrt(.5))], None
 		before = [1 + (value - 1) * 0.1 * math.sqrt(5) / math.sqrt(0.05) for value in before]
 		after = [2 * value for value in before]
@@ -252,7 +252,7 @@ test_callers()
 	want '{r["program"] for r in out["rows"]} == {"count"}'
 }
 
-# 100 samples of 3 ms, 0.1 s apart
+# 100 samples of 3 ms for each program, 0.1 s apart
 test_periods()
 {
 	made_up <<-'END'
@@ -407,8 +407,8 @@ test_errors_name_the_next_step()
 		fails "name a perf with the patches" --perf "$PBM_UNPATCHED_PERF" "$TMP/one" "$TMP/one"
 }
 
-# The recordings of the page fleet.rst: of 100 comparisons of a build with itself, at most 10 report a
-# difference. Of 100 comparisons with 30 % more rounds, at least 95 do.
+# The recordings of the page fleet.rst: of 100 comparisons of a build with itself, at most 10 say
+# that it costs more. Of 100 comparisons with 30 % more rounds, at least 95 do.
 test_kept_recordings()
 {
 	all_only

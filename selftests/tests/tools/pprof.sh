@@ -101,7 +101,7 @@ test_sums_are_those_of_perf_report()
 	fi
 }
 
-# perf knows metadata only at the end of the pipe.
+# A pipe has the header's metadata at its end. Until then, these programs are ambiguous.
 test_a_pipe_and_standard_input()
 {
 	record_once
@@ -160,7 +160,7 @@ test_callers()
 	[[ $(grep -c '^ *100.00%| *[79] ' "$TMP/report") = 2 ]] || fail "perf report differs: $(cat "$TMP/report")"
 }
 
-# Programs and a function that they call. Both programs are in half of the chains.
+# A program and a function that it calls. Each of them has half of the samples.
 test_callers_of_a_function_outside_of_programs()
 {
 	made_up <<-'END'
@@ -337,7 +337,7 @@ test_outputs_of_perf_that_differ_are_an_error()
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
 	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
-	# A tracepoint can have fields with these names.
+	# A tracepoint can have fields with the names timestamp and callchain.
 	cp "$TMP/whole" "$TMP/script"
 	sed -i 's/"comm"/"timestamp": "now",\n&/' "$TMP/json"
 	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"

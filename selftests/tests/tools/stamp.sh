@@ -338,7 +338,7 @@ test_programs_with_one_btf_share_a_map()
 	bpftool_shows 2
 }
 
-test_programs_with_other_btf_have_maps_of_their_own()
+test_programs_with_different_btf_have_maps_of_their_own()
 {
 	hold busy busy
 	stamps "0 1" pid "$HOLDER_PID" "${STAMP[@]}"
