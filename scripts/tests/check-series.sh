@@ -58,7 +58,7 @@ test_series_with_a_patch_that_is_not_in_its_part()
 	misplaced a.patch 'not of the form PART/PATCH or PART/TAG/PATCH' "$fixes" a.patch "$core" core/b.patch
 	mkdir "$PATCHES/v0.2"
 	echo '# part core: of another kind' > "$PATCHES/v0.2/series"
-	misplaced 'part core' 'another line "# part core:" in the series of another tag' "$fixes" fixes/a.patch "$core" core/b.patch
+	misplaced 'part core' 'the line "# part core:" differs in another series' "$fixes" fixes/a.patch "$core" core/b.patch
 	cp "$PATCHES/core/b.patch" "$PATCHES/fixes/b.patch"
 	misplaced 'fixes/b.patch' 'part core has a patch with the same name' "$fixes" fixes/a.patch "$core" core/b.patch
 }
@@ -96,7 +96,7 @@ test_parts_that_are_mailed()
 	holds "$OUT/base/linux/tools/perf/a.c" "a 2"
 	echo none >> "$SUBMISSION/v0.1/core"
 	check 1 --fast
-	printed "v0.1/core: 'Applies on top of: none': no part of the series"
+	printed "v0.1/core: 'Applies on top of: none': not a part"
 	mv "$SUBMISSION/v0.1/core" "$SUBMISSION/v0.1/cor"
 	check 1 --fast
 	printed "v0.1/cor: no part of the series has that name"

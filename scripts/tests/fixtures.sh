@@ -219,7 +219,7 @@ prepare_tests()
 {
 	make_fixtures > "$TMP/fixtures.log" 2>&1 && return
 	cat "$TMP/fixtures.log" >&2
-	bail_out "cannot make the fixtures in $TMP"
+	ktap_exit_fail_msg "cannot make the fixtures in $TMP"
 }
 
 # Print the differences of two files. There must be some, and then diff has status 1.
@@ -299,7 +299,7 @@ waits_for_hanging()
 	local tries=0
 
 	call_script "$@" > "$TMP/t/second.log" 2>&1 &
-	until grep -q "waiting: another run (pid $HANGING) works on $OUT" "$TMP/t/second.log"; do
+	until grep -q "waiting: another run (pid $HANGING) uses $OUT" "$TMP/t/second.log"; do
 		sleep 0.1
 		((++tries < 100)) || fail "the second run does not say that it waits"
 	done

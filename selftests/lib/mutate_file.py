@@ -324,7 +324,7 @@ class Reader:
             wrong = f"writes more than {OUTPUT_LIMIT >> 20} MiB"
         elif not wrong and status < 0:
             wrong = f"dies from signal {-status}"
-        if SANITIZED and re.search(rb"runtime error: |ERROR: AddressSanitizer", output):
+        if SANITIZED and re.search(rb"runtime error: |(ERROR|WARNING): [A-Za-z]*Sanitizer: ", output):
             wrong = "is reported by a sanitizer"
         return output, wrong
 

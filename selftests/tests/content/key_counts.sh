@@ -37,7 +37,7 @@ test_202_keys()		{ check_count 202 1 1; }
 test_203_keys()		{ check_count 203 1 2; }
 test_1000_keys()	{ check_count 1000 5 5; }
 
-# The records must be right with several events, too.
-test_1000_keys_and_several_events()	{ check_count 1000 5 5 -e task-clock -e page-faults; }
+# For -a, perf adds an event. Without it, sample ids are shorter, as no id of an event is needed.
+test_1000_keys_and_one_event()	{ check_count 1000 5 5 --no-all-cpus; }
 
 run_tests

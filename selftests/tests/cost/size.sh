@@ -21,7 +21,7 @@ size_of()
 # and the data, because other processes cause events.
 constant_sections()
 {
-	grep -v -E $'^(block|4|11|25|data)\t' "$1"
+	grep -v -E $'^(block|5|11|25|data)\t' "$1"
 }
 
 # The workload ends before the first sample. Then the constant sections of two perfs are equal, and

@@ -201,8 +201,8 @@ map_is_gone()
 
 test_stamp_in_the_middle_of_a_recording()
 {
-	hold_busy
 	start_recording "$TMP/data" -a
+	hold_busy
 	"${WORKLOAD[@]}"
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
 	"${WORKLOAD[@]}"
@@ -213,8 +213,8 @@ test_stamp_in_the_middle_of_a_recording()
 
 test_stamp_in_the_middle_of_a_stream()
 {
-	hold_busy
 	start_recording - -a
+	hold_busy
 	"${WORKLOAD[@]}"
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
 	"${WORKLOAD[@]}"
