@@ -128,7 +128,8 @@ test_program_attached_by_link_sees_the_addresses_of_page_faults_and_the_cookie()
 	load ip_recorder
 	ask event page-faults 1 self
 	ask link "$COOKIE"
-	shown=$("$BPFTOOL" -j link show id "${LINK_IDS[0]}")
+	# bpftool v7.5 of Debian 13 shows the link, and ends with status 255.
+	shown=$("$BPFTOOL" -j link show id "${LINK_IDS[0]}" || :)
 	[[ $shown = *"\"prog_id\":$PROGRAM_ID"* ]] || fail "the link is $shown"
 	check_touched_pages "$COOKIE"
 	note_program

@@ -18,6 +18,22 @@ write_both()
 	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
 }
 
+# The same with Python code on standard input, which changes "file"
+write_both_with()
+{
+	local order
+
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] && order=--big || order=--little
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File(("other" in sys.argv[1]) == (sys.argv[2] == "--big"))'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/change.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/own" "$order"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/other" "$order"
+}
+
 # Program 7 in a file of the other byte order. perf cannot read bpf_prog_info, which has the name.
 LINE='# bpf_metadata 7: answer=42, version="1.2.3"'
 
@@ -65,19 +81,21 @@ test_records_and_samples_are_swapped()
 # All fields are swapped, including the flags.
 test_the_ksymbol_of_an_unload_is_swapped()
 {
-	local order
-
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] && order=--big || order=--little
-	for file in own other; do
-		PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/$file" "$order" <<-'END'
-			import sys, perfgen
-			file = perfgen.File(("other" in sys.argv[1]) == (sys.argv[2] == "--big"))
-			file.odd = file.ksymbol(perfgen.ALPHA, flags=1)
-			file.write(sys.argv[1])
-		END
-	done
+	write_both_with <<<'file.odd = file.ksymbol(perfgen.ALPHA, flags=1)'
 	compare ^nothing script --show-bpf-events
 	grep -q -e 'PERF_RECORD_KSYMBOL addr ffffffffc0001000 len 256 type 1 flags 0x1 name .*_alpha$' "$TMP/other.out"
+}
+
+# The scale and the CPUs of an event
+test_updates_of_events_are_swapped()
+{
+	write_both_with <<-'END'
+		def update(kind, body):
+		    return file.record(78, file.u64(kind, 1) + body)
+		file.odd = update(1, file.pack("d", 0.5)) + update(3, file.pack("4H", 0, 2, 1, 3))
+	END
+	compare '^\.|^$|: event: ' report -D
+	[[ $(cat "$TMP"/{own,other}.all | grep -c -x -e '\.\.\. scale: 0.500000' -e '\.\.\. 1,3') = 4 ]]
 }
 
 test_the_block_is_swapped()
