@@ -6,8 +6,8 @@ usage: scripts/carry.py [options] TAG
 
 Carries changes in the series of TAG to the series of the other tags: the patches that
 were changed, added or removed since the last commit of this checkout. Tags share a patch
-PART/PATCH. A tag on which this patch does not make the right files has an adapted patch
-PART/TAG/PATCH instead. Changes are merged into adapted patches, and adapted patches are
+PART/PATCH. If this patch does not apply to a tag, or changes it wrongly, the tag has an
+adapted patch PART/TAG/PATCH. Changes are merged into adapted patches, and adapted patches are
 made and removed as needed. A new patch is placed in the same part, after the patch that
 it follows in the series of TAG.
 
@@ -88,7 +88,7 @@ def key(entry):
 
 
 def weave(first, second):
-    """Return the names of both lists in the order of the first. Names of only the second follow their predecessors."""
+    """Return the names of both lists in the order of the first. Other names follow their predecessor in the second."""
     names = list(first)
     for previous, name in zip([None, *second], second):
         if name not in names:
@@ -349,8 +349,8 @@ def files_below(top):
 
 class Export:
     """
-    The texts of a tag's patches. They are made from the commits of a branch. Without a branch, an
-    earlier tag that shares the file gives the text, else the file. Equal texts share one path.
+    The texts of a tag's patches. They are made from the commits of a branch. Without a branch,
+    the text is that of an earlier tag that shares the file, or that of the file. Equal texts share one path.
     """
     def __init__(self, carry, tag, branch, before):
         self.carry = carry
@@ -388,7 +388,7 @@ class Export:
         write(path, text)
         self.carry.git("read-tree", f"{commit}^", **index)
         done = self.carry.git("apply", "-v", "--cached", "--whitespace=nowarn", path, check=False, **index)
-        # A patch that no earlier tag has must have the line numbers of this tag.
+        # A text that no earlier tag has must have the line numbers of this tag.
         exact = "(offset " not in done.stdout or any(other.texts.get(name) == text for other in self.before)
         return done.returncode == 0 and exact and \
             self.carry.git("write-tree", **index) == self.carry.git("rev-parse", f"{commit}^{{tree}}")
@@ -499,7 +499,7 @@ def begin(carry, options, tag):
 
 def go_on(carry):
     if not os.path.exists(f"{carry.dir}/state"):
-        raise Stop("there is nothing to continue", "scripts/carry.py TAG begins")
+        raise Stop("there is nothing to continue", "run scripts/carry.py TAG")
     carry.state = json.loads(read(f"{carry.dir}/state"))
     if "current" in carry.state:
         carry.check_rebased(carry.state["current"])

@@ -140,12 +140,12 @@ Environment (selftests/README and Documentation/testing.rst say more):
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
 runs. The last line is "N passed, N failed, N skipped".
-Exit status: 0 all passed or skipped, 1 a test failed or no test ran, 2 could
-not run.
+Exit status: 0 some passed and none failed, 1 a test failed or none passed, 2
+could not run.
 END
 }
 
-# In a guest, the script calls itself with --guest.
+# Guests run this script with --guest.
 parse_options()
 {
 	options__parse "$@" <<-'END'
@@ -359,7 +359,7 @@ remove_run_dir()
 make_run_dir()
 {
 	RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
-	# In some tests, the user nobody records into a directory below this one.
+	# Some tests record as user nobody, into a directory below this one.
 	chmod 711 "$RUN_DIR"
 	on_exit remove_run_dir
 	mkdir -m 1777 -- "$RUN_DIR/sanitizers"

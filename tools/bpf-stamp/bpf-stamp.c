@@ -28,7 +28,7 @@
 #define PREFIX_LEN	(sizeof(PREFIX) - 1)
 #define MAX_KEY_LEN	63	/* A metadata record in perf.data truncates longer keys. */
 #define MAX_PAIRS	200	/* A metadata record has room for 202. */
-#define MAX_VALUES	8192	/* With 6 characters for each byte, perf accepts them (64 KiB). */
+#define MAX_VALUES	8192	/* JSON is 6 times as long at most, and perf accepts 64 KiB. */
 #define MAX_MAPS	1024	/* of a program; the verifier accepts 64, and more can be bound */
 /* How the kernel names files of programs and links */
 #define BPF_FILE	"anon_inode:bpf"
@@ -277,7 +277,7 @@ static bool program__stamp(const struct program *prog)
 	/* perf takes it for granted that each function of a program has func_info. */
 	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
 		error(0, 0,
-		      "%s is not stamped: %s, and unpatched perf 6.18 can crash in 'perf record -a'\n"
+		      "%s is not stamped: %s, and unpatched perf 6.18 can crash or write wrong names\n"
 		      "  next: bpf-owners --json >FILE, and perf inject --bpf-metadata-add FILE; or --even-without-btf",
 		      prog->label, prog->info.btf_id ? "its BTF lacks functions" :
 						       "it has no BTF");

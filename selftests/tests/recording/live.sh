@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Programs load, unload or get their maps while perf records. The recording has the set (metadata)
-# of each program under the name in its KSYMBOL record. The set has the number of the program.
+# of each program under the name in its KSYMBOL record. churn numbers the sets, see churn.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -328,8 +328,8 @@ test_programs_that_load_while_two_perfs_record()
 		check_churn "$TMP/list" "$TMP/$file"
 		perfdata check "$TMP/$file"
 		check_shown "$TMP/$file"
-		# churn has loaded the programs. With the sample id of the event, perf finds this
-		# name.
+		# churn has loaded the programs. perf finds the name "churn" by the sample id of
+		# the event.
 		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
 			"$TMP/$file.script" | sort -u >"$TMP/got"
 		perfdata ksymbols "$TMP/$file" |
@@ -371,8 +371,8 @@ has_shown()
 }
 
 # watch_beside READY DONE COMMAND...: run perf COMMAND, which prints events, beside a newer perf
-# record. Once perf COMMAND has printed a line that matches READY, it listens. It has read all
-# earlier events when it has printed more lines that match DONE.
+# record. Once perf COMMAND has printed a line that matches READY, it listens. Four more
+# lines that match DONE show that it has read all events up to then.
 watch_beside()
 {
 	local status=0 ready=$1 done=$2
@@ -385,7 +385,7 @@ watch_beside()
 	PERF_PID=$!
 	await "output of perf $1" grep -a -q -E "$ready" "$TMP/watched"
 	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
-	await "what perf $1 has read" has_shown "$done" "$(($(grep -a -c -E "$done" "$TMP/watched" || true) + 3))"
+	await "four more lines of perf $1" has_shown "$done" "$(($(grep -a -c -E "$done" "$TMP/watched" || true) + 3))"
 	kill -INT "$PERF_PID"
 	await "the end of perf $1" has_ended "$PERF_PID"
 	wait "$PERF_PID" || status=$?
@@ -449,7 +449,7 @@ test_tail_synthesize()
 test_events_that_are_enabled_later()
 {
 	launch_recording "$TMP/data" -a -D 500
-	await "events are disabled" grep -q -s -x 'Events disabled' "$TMP/perf.err"
+	await "the message: Events disabled" grep -q -s -x 'Events disabled' "$TMP/perf.err"
 	churn -n 3
 	control ping
 	churn -n 3 -f 4
