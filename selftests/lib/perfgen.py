@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Write perf.data files byte by byte: good files, malformed files, files of other machines. This
-was written from perf.data-file-format.txt alone and shares no code with perf.
+follows perf.data-file-format.txt and the uapi headers, and shares no code with perf.
 
   perfgen.py list                     print the name of each case
-  perfgen.py write CASE FILE [OPTION...]   write it, and print the odd event's offset (plain files)
+  perfgen.py write CASE FILE [OPTION...]   write it, print the odd event's offset (wrong for pipe, dir)
         --big                         in big-endian byte order
         --pipe                        in the format of a pipe
         --dir                         a directory, as from perf record --threads
@@ -13,7 +13,7 @@ was written from perf.data-file-format.txt alone and shares no code with perf.
                                       record, then of the block of a file
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
-in records and in the block; a pipe has the block in its last events. The odd events of a case
+in records and in the block (see format.rst), which ends a pipe. The odd events of a case
 are between the samples, so two samples come after them. A directory has the records twice.
 """
 import itertools
@@ -30,8 +30,8 @@ NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
 MAGIC, PIECE_HEAD_SIZE = b"BPFMETA2", 16
 MAX_CUT = 0xfff8 - 20 - PIECE_HEAD_SIZE  # bytes of the block in an event
-# The sizes of the first pieces. They end within the length of the first text, within the number of
-# its programs, and within their ids, if the text has 64 bytes.
+# The sizes of the first pieces. If the first text has 64 bytes, they end inside three of its fields:
+# its len, its nr, and its ids.
 CUTS = (3, 66, 5)
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
@@ -304,7 +304,7 @@ def second_block(file):
 
 
 def long_value(value):
-    """Two sets with this value, whose text begins after 20 bytes of one set, and after 9 of the other."""
+    """Two sets with this value. In perf's output, its text begins after 20 bytes, and after 9."""
     sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
     return texts(*((text_of(entries), ids) for entries, ids in sets))
 
@@ -346,7 +346,7 @@ def events(change):
 
 
 def event_says(number, size=0, left=0):
-    """Change what the event with this number says: add size to its size, and left to what is left."""
+    """In this event of the block, add `size` to the size field, and `left` to the left field."""
     def change(file, pieces):
         data = pieces[number][PIECE_HEAD_SIZE:]
         behind = sum(len(piece) - PIECE_HEAD_SIZE for piece in pieces[number:][1:])

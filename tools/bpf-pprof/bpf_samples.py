@@ -87,7 +87,7 @@ class Perf(subprocess.Popen):
 def json_objects(stream, check):
     """Yield the name of an array, and an object in it. perf indents objects by two tabs, and no string has a tab.
 
-    check() is called at the end, with a problem or None.
+    check(problem) must raise an exception. check(None) is called at the end of good JSON.
     """
     decoder = json.JSONDecoder(strict=False, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else digits)
     name, text = '', ''
@@ -108,7 +108,7 @@ class Recording:
     """The samples of a perf.data file, or of the JSON of perf data convert.
 
     A program is its id as text, or "(unknown):" and its name. After the last sample, metadata has the
-    programs whose metadata is known: {program: {key: value}}, or None if it is ambiguous.
+    programs whose metadata is not unknown: {program: {key: value}, or None if it is ambiguous}.
     """
 
     def __init__(self, path, perf, stack):

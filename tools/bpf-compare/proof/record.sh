@@ -33,7 +33,7 @@ load_all()
 	done
 }
 
-# The builds take turns in being the first. A round that begins late does not delay the next one.
+# The builds take turns in being the first. A turn that begins late does not delay the next one.
 run_builds()
 {
 	python3 - "$PINS" "$1" <<-'END'
