@@ -23,10 +23,9 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 MAX_SUBJECT=75
 # Patches have no such trailers. make-submission.sh adds the submitter's sign-off to mails.
 TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
-# For each build, BUILDS has a name and the arguments of make.
+# For each build, BUILDS has a name and the arguments of make. The last one needs BUILDS_PACKAGES.
 BUILDS=("default BUILD_BPF_SKEL=1" "no_libbpf NO_LIBBPF=1" "no_skel BUILD_BPF_SKEL=0"
 	"libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1")
-# The last build needs BUILDS_PACKAGES.
 BUILDS_PACKAGES=(libbpf-dev)
 # The part CORE also has to pass upstream's own test of BPF metadata.
 CORE=core
@@ -37,12 +36,13 @@ print_usage()
 usage: scripts/check-series.sh [options] TAG
 
 Checks the patches of patches/TAG/series in order. Each patch
-- exists, and is listed once, in its part. Each patch in patches/ is in a series;
+- exists, and is listed once, in its part;
 - has a subject and a changelog, and no trailers;
-- applies without fuzz, and without offset unless an earlier tag uses the same patch file;
+- applies without fuzz, and without offset unless the file belongs to another tag;
 - passes checkpatch.pl --strict, except for the findings in submission/checkpatch;
 - builds, and passes perf test bpf-metadata.
 The series has each patch of the pinned tag, or a line that says why it is not needed.
+Each patch in patches/ is in a series.
 
 A part that has a cover letter, submission/TAG/PART, is mailed. So it is also applied to
 the unpatched tree, after only the parts that its letter names under "Applies on top of:".
@@ -51,7 +51,7 @@ upstream's own test of BPF metadata.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --fast            no builds and no perf test
-  --from PATCH      build and test only PATCH and later patches, its part and later parts
+  --from PATCH      build and test only from PATCH on, and only parts from its part on
   --out DIR         directory for the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
@@ -116,7 +116,7 @@ check_entries()
 	mapfile -t OWN < <(series__print_own "$TAG")
 	((${#ENTRIES[@]})) || defect series "it is empty"
 	[[ -z $OPT_FROM || " ${ENTRIES[*]} " = *" $OPT_FROM "* ]] ||
-		die "--from $OPT_FROM: not in $SERIES_FILE" "write the patch as this file does"
+		die "--from $OPT_FROM: not in $SERIES_FILE" "name the patch as in this file"
 	for entry in $(printf '%s\n' "${ENTRIES[@]}" | sort | uniq -d); do
 		defect "$entry" "listed twice"
 	done
@@ -188,7 +188,7 @@ print_header_defects()
 }
 
 # Call checkpatch once for all patches, because a call for each patch takes three times as long.
-# checkpatch treats a file that git tracks as source code, so it gets copies of the patches. It
+# checkpatch takes files tracked by git for source code, so it gets copies of the patches. It
 # cannot check commit ids, because the kernel's history is not here.
 run_checkpatch()
 {
@@ -233,7 +233,7 @@ check_applies()
 		defect "$PATCH" "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return 1
 	fi
-	# A patch file that belongs to an earlier tag has the line numbers of that tag.
+	# A patch file that belongs to another tag has the line numbers of that tag.
 	[[ " ${OWN[*]} " != *" $PATCH "* ]] || ! grep -q -E 'offset|fuzz' "$OUT_DIR/patch.log" ||
 		defect "$PATCH" "applies with an offset: $(grep -m 1 -E 'offset|fuzz' "$OUT_DIR/patch.log"), refresh it"
 }
