@@ -13,7 +13,7 @@ follows perf.data-file-format.txt and the uapi headers, and shares no code with 
                                       record, then of the block of a file
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
-in records and in the block (see format.rst), which ends a pipe. The odd events of a case
+in records and in the block (see format.rst; last in a pipe). The odd events of a case
 are between the samples, so two samples come after them. A directory has the records twice.
 """
 import itertools
@@ -60,7 +60,7 @@ class File:
         self.more_features = b""        # records with more features, of a pipe
         self.moved = None               # (feature, offset) in the table of sections
         self.last_feature = LAST_FEATURE
-        # For each event, cpu-clock and task-clock: its id, and more fields of its samples and
+        # Of cpu-clock and, if wanted, task-clock: the id, and more fields of samples and
         # sample ids. Samples belong to the first event, other records to the last one. If
         # there are two, each needs an IDENTIFIER.
         self.events = [(1, 0)]
@@ -282,7 +282,7 @@ def ksym_name(prog):
     return f"bpf_prog_{prog[1]}_{prog[2]}".encode()
 
 
-# Each case by its name, and its change to a file. malformed.cases lists the same names.
+# Each case by its name, and its change to a file. malformed.cases lists all but "good".
 
 GAMMA = (11, "0123456789abcdef", "gamma", 0, [(b"bad", b"1"), (b"worse", b"2")])
 ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"
@@ -304,7 +304,7 @@ def second_block(file):
 
 
 def long_value(value):
-    """Two sets with this value. In perf's output, its text begins after 20 bytes, and after 9."""
+    """Two sets with this string. perf prints it from byte 20 of the first set, 9 of the second."""
     sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
     return texts(*((text_of(entries), ids) for entries, ids in sets))
 

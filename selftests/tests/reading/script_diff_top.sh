@@ -13,7 +13,7 @@ test_perf_script_shows_the_program_of_each_sample()
 	costs_by_set "$TMP/all" >"$TMP/want-set"
 	want_script_costs "$TMP/all"
 	want_script_costs "$TMP/block-only"
-	# In a pipe and with --show-bpf-events, perf script learns the programs from events.
+	# In pipes or with --show-bpf-events, perf script learns the programs from events.
 	costs_by_program "$TMP/pipe" | sed 's/^\([0-9]*\) /\1:/' | sort >"$TMP/want"
 	script_costs bpf_prog - <"$TMP/pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"
@@ -159,7 +159,7 @@ test_diff_compares_versions()
 # perf diff compares by name, because the ids of two recordings differ.
 test_diff_compares_programs()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_versions_once
 	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
 	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
@@ -169,7 +169,7 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# The first file has two programs of one name, and only records. In the second file, the metadata of
+# The first file has two programs of one name, and no block. In the second file, the metadata of
 # the header is among the events, where unpatched perf inject leaves it.
 test_diff_tells_programs_of_one_name_apart()
 {
@@ -221,7 +221,7 @@ test_symbols_of_two_versions_are_the_same()
 {
 	local file
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_versions_once
 	for file in old new; do
 		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"

@@ -73,7 +73,7 @@ test_programs_with_equal_metadata_share_a_row()
 
 test_bpf_metadata_keys_selects_keys()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner -i "$TMP/all" >"$TMP/got"
@@ -93,7 +93,7 @@ test_bpf_metadata_keys_selects_keys()
 # The keys are in the order of the option, not in the order of the set.
 test_keys_are_in_the_order_of_the_option()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	costs_by_set "$TMP/all" 'owner|version' >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" >"$TMP/got"
@@ -110,7 +110,7 @@ test_repeated_keys_and_blanks_are_ignored()
 {
 	local keys
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys ' version , ,owner,version,' \
@@ -137,7 +137,7 @@ rows_by_config()
 
 test_keys_of_perfconfig_are_the_default()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version -i "$TMP/all" >"$TMP/want"
 	rows_by_config version >"$TMP/got"
@@ -156,7 +156,7 @@ test_keys_of_perfconfig_are_the_default()
 
 test_perf_warns_of_unknown_keys()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	costs_by_set "$TMP/all" owner >"$TMP/want"
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key,nor_this \
@@ -173,7 +173,7 @@ test_bpf_metadata_can_be_combined_with_other_sort_keys()
 {
 	local keys
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	for keys in bpf_metadata,sym comm,bpf_metadata dso,bpf_metadata,bpf_prog; do
 		costs_by_set "$TMP/all" >"$TMP/want"
@@ -192,7 +192,7 @@ percentages()
 
 test_overhead_is_the_share_of_all_samples()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	percentages <"$TMP/costs" >"$TMP/want"
 	rows -s bpf_prog -i "$TMP/all" >"$TMP/got"
@@ -202,7 +202,7 @@ test_overhead_is_the_share_of_all_samples()
 # A key that is only in --fields is also a sort key.
 test_a_key_only_in_fields_is_a_sort_key()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	cp "$TMP/costs" "$TMP/want"
 	rows -F period,bpf_prog -i "$TMP/all" >"$TMP/got"
@@ -217,7 +217,7 @@ test_a_key_only_in_fields_is_a_sort_key()
 
 test_top_level_of_a_hierarchy_has_the_sums()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	costs_by_set "$TMP/all" | percentages >"$TMP/want"
 	report --hierarchy -s bpf_metadata,bpf_prog,sym -i "$TMP/all" >"$TMP/report"
@@ -232,7 +232,7 @@ test_top_level_of_a_hierarchy_has_the_sums()
 # A sample counts if a function of a BPF program is anywhere in its callchain.
 test_children_are_counted_by_callchains()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	"$PBM_PERF" script -F period,ip,sym -i "$TMP/all" >"$TMP/chains"
 	awk -v bpf="^$FUNCTION" 'function end() { if (has) sum += period; has = 0 }
@@ -253,7 +253,7 @@ test_callchains_are_shown_below_the_programs()
 {
 	local key
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	for key in bpf_prog bpf_metadata sym,bpf_metadata; do
 		report -s "$key" -i "$TMP/all" | sed -n '/^ *[0-9.]*%/p' | sort >"$TMP/want"
@@ -268,7 +268,7 @@ test_tui_shows_the_rows()
 {
 	local row
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	report -s bpf_prog -i "$TMP/all" | sed -n 's/ *$//; s/^ *\([0-9]*[.][0-9]*%\)  *\(.*\)/\1 +\2/p' >"$TMP/rows"
 	[[ -s $TMP/rows ]] || fail "no row"
@@ -296,7 +296,7 @@ test_rows_are_filtered_by_a_part_of_their_text()
 {
 	local file part
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	for part in 'version="1' 'version="' '=' N/A '(none)' 'no such text'; do
 		for file in "$TMP/block-only" "$TMP/records-only" -; do
@@ -326,7 +326,7 @@ test_a_filter_needs_its_column()
 {
 	local key
 
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	for key in prog metadata; do
 		if report -s sym --bpf-$key-filter x -i "$TMP/all" >"$TMP/out" 2>"$TMP/error"; then
@@ -398,7 +398,7 @@ test_files_and_pipes_have_the_same_rows()
 # which program has which set. The ids in the block do.
 test_sets_of_programs_of_one_name_are_ambiguous_without_the_block()
 {
-	native_only "the test reads the file of another test"
+	native_only "the test only reads a shared recording"
 	record_once
 	rows -s bpf_prog -F period,bpf_prog -i "$TMP/records-only" >"$TMP/got"
 	same "programs without the block" "$TMP/costs" "$TMP/got"
