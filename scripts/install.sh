@@ -13,8 +13,8 @@
 # How it works. perf's own "make install" puts everything into one directory,
 # PREFIX/lib/perf-bpf-metadata. This directory is the prefix that is compiled into perf, so perf
 # finds its own files there. They do not hide the files of another perf, not even its man pages.
-# Outside of this directory there are only PREFIX/bin/NAME, its shell completion, and the programs
-# of tools/ with their man pages.
+# Outside of this directory there are only PREFIX/bin/NAME, its shell completion, scripts that start
+# the programs of tools/, and their man pages.
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path. perf puts the directory of its
 # argv[0] first in PATH, so its shell tests and scripts find this perf when they call "perf". If

@@ -127,7 +127,7 @@ Environment (selftests/README and Documentation/testing.rst say more):
   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
                     of all others (default: the built perfs of all tags in out/)
   PBM_BPFTOOL, PBM_BPF_STAMP  their paths (default: bpftool, out/TAG/bpf-stamp)
-  PBM_TIMEOUT_SCALE multiplies all time limits of tests (default: 1; 10 under TCG)
+  PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
   PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
                     changes at random, the seed, and a directory for the files that
@@ -296,7 +296,7 @@ resolve_paths()
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-# Print VARIABLE DIR TAG for each unpatched perf that check_other_perf has not found.
+# Print VARIABLE DIR TAG for each unpatched perf that has to be built.
 perfs_to_build()
 {
 	[[ $OPT_VM$OPT_PERF = no ]] || return 0

@@ -5,7 +5,7 @@
 scripts/test-pages.sh calls this, and its --help explains the rules. One shell,
 scripts/lib/page-shell.sh, runs all commands of a page. The module cram writes the input of this
 shell, and finds the output and the status of each command. cram alone is not enough: it has no
-pattern for "any number, but the same tag twice", and reads neither .rst nor the README.
+pattern for "the same tag as in an earlier line", and reads neither .rst nor the README.
 """
 
 import difflib
@@ -138,7 +138,7 @@ def unescape(line):
 
 
 def run_commands(commands):
-    """Return the output of each command, in lines, up to the first command that ended the shell."""
+    """Return the output, in lines, of each command before the one that ended the shell, if any."""
     script = []
     for command in commands + [["echo end"]]:
         script.append(b"next\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Read scripts/pins, the list of tags, and selftests/lacks. The comments at the head of these
+# Read selftests/lacks and scripts/pins, the list of tags. The comments at the head of these
 # files describe the formats.
 #
 # Usage (after lib/common.sh):

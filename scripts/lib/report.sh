@@ -3,8 +3,8 @@
 #
 # Run test programs, print their results and count them.
 #
-# A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok", "skip",
-# "all" or "lacks" (a test left out). RESULTS is a file of such lines.
+# A result is a line "KIND<TAB>NAME<TAB>REASON" with the kind "ok", "not ok", "skip" or, for a test
+# left out, "all" or "lacks". RESULTS is a file of such lines.
 #
 # Usage (after lib/common.sh):
 #	report__run LOG HOOK COMMAND...	run COMMAND in its own process group, which
@@ -84,7 +84,7 @@ report__print_results()
 	done
 }
 
-# report__print_failure LOG NAME: print the output of the failed test NAME. If the program ended
+# report__print_failure LOG NAME: print the last 20 lines of the test NAME. If the program ended
 # without a result for NAME, print the end of its output.
 report__print_failure()
 {

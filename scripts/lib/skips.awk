@@ -4,9 +4,9 @@
 # the list of expected skips. A line of LIST is NAME<TAB>REASON: two regular expressions
 # that must match the whole text. "#" begins a comment line.
 #
-# Print RESULTS, with "unexpected" instead of "skip" for a test that LIST does not have. Then print
-# "missed<TAB>NAME<TAB>REASON" for each line of LIST whose test was not skipped. With -v filter=ERE,
-# not all tests ran. Then print "missed" only for tests that ran.
+# Print RESULTS, with "unexpected" instead of "skip" for a skip that LIST does not have. Then print
+# "missed<TAB>NAME<TAB>REASON" for each line of LIST that matches no skip. With -v filter=ERE, not
+# all tests ran, so print "missed" only for tests that ran.
 #
 # Exit status 2: LIST cannot be read.
 
@@ -25,7 +25,7 @@ FILENAME == ARGV[1] {
 	nr++
 	name[nr] = $1
 	reason[nr] = $2
-	# awk exits with 2 if one of the two is not a regular expression.
+	# awk exits with 2 if NAME or REASON is not a regular expression.
 	tried = ("" ~ whole($1)) + ("" ~ whole($2))
 	next
 }

@@ -178,7 +178,7 @@ tree__reset()
 	rm -rf -- "$TREE_DIR.part" "$BUILD_DIR" "$STATE_DIR/patched" "$STATE_DIR/putting" "$STATE_DIR/touched"
 }
 
-# Create the tree in the state of a run without patches. Its manifest is written first.
+# Create the tree in the state of a run without patches. Write its manifest before the rename.
 tree__create()
 {
 	rm -rf -- "$TREE_DIR.part" "$STATE_DIR/patched" "$STATE_DIR/putting"

@@ -155,7 +155,7 @@ vm__await_start()
 	done
 }
 
-# Start guests $3 to $4. If the guest VM_GUEST does not reach user space, set VM_REASON and
+# Start guests $3 to $4. If one does not reach user space, set VM_GUEST to it, set VM_REASON, and
 # return 1.
 vm__boot()
 {

@@ -139,7 +139,7 @@ test_parts_are_built_and_tested()
 	fails "core: test_bpf_metadata.sh says: perf version 0.1 [skipping]" --from core/b.patch
 }
 
-# spoil PATCH SED-SCRIPT DEFECT: change the patch by the script, which makes only this defect
+# spoil PATCH SED-SCRIPT DEFECT: change the patch with the script, which makes only this defect
 spoil()
 {
 	rm -rf "$PATCHES"

@@ -3,7 +3,7 @@
 #
 # Tests of install.sh. Some tests install perf and the programs of tools/ as a package into a clean
 # Debian, try them there with man pages, scripts, tips, completion and "perf test bpf-metadata", and
-# remove the package. Other tests install the same into a directory, and remove it. mmdebstrap makes
+# remove the package. Other tests install into a directory, and uninstall there. mmdebstrap makes
 # the Debian from the archive that apt uses.
 
 # shellcheck source=lib.sh

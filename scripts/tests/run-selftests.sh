@@ -22,7 +22,7 @@ test_skips_are_compared_with_a_list()
 	printf 'ok\ta: one\t\nskip\ta: two\tno PMU: none\nskip\tb: two\tno disk\n' > "$TMP/t/results"
 	compare_skips "$(< "$TMP/t/results")\nmissed\tc: x\tnever\n"
 	compare_skips "$(< "$TMP/t/results")\n" -v filter=b:
-	# Another reason, another test, a part of a name, a part of a reason
+	# Another reason, a part of a name, a part of a reason, another test
 	printf 'skip\ta: two\tno disk\nskip\tb: twofold\tno disk\nskip\tb: two\tno disk left\nskip\td\tno disk\n' \
 		> "$TMP/t/results"
 	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\nmissed\ta: .*\tno PMU: .*\nmissed\tb: two\tno disk\n" \

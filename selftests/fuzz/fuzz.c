@@ -511,7 +511,7 @@ static int print_libperf(enum libperf_print_level level, const char *fmt, va_lis
 	return veprintf(level, verbose, fmt, args);
 }
 
-/* The first steps of perf's main() */
+/* Begin like perf's main(), read the good files, and set up the tool. */
 static void init(const char *dir)
 {
 	perf_debug_setup();

@@ -5,9 +5,9 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
 
   inputs.py DIR FILE...
 
-These are inputs: all metadata records of a FILE, the bytes after the bpf_prog_info in its
-header, and the BTF of each program, with a made-up value. Each input becomes a file in DIR,
-whose name is a hash of its content.
+These are inputs: all metadata records of a FILE, the metadata block in its header or in the
+last events of a pipe, and the BTF of each program, with a made-up value. Each input becomes a
+file in DIR that is named after the hash of its content.
 """
 import hashlib
 import pathlib

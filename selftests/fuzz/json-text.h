@@ -3,9 +3,9 @@
 #define FUZZ_JSON_TEXT_H
 
 /*
- * Check that a text of perf is JSON, as in RFC 8259.
+ * Check that a text of perf is JSON, as in RFC 8259, without control characters in its strings.
  *
- * Each function below gets the rest of the text. It returns a pointer to the character after
+ * Each skip function gets the rest of the text. It returns a pointer to the character after
  * its part, or NULL if the text does not begin with this part.
  */
 #include <ctype.h>

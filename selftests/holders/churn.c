@@ -43,10 +43,10 @@ static const char usage[] =
 "  -t MS       spread the loads over this time (default 0)\n"
 "  -l MS,...   how long the programs live, in turn (default 100), each multiplied by\n"
 "              PBM_TIMEOUT_SCALE, so that a slow perf has more time to read them\n"
-"  -b MS       bind the map this time after the load (default 0)\n"
+"  -b MS       bind the map MS milliseconds after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -b wait     bind the map after a line of standard input\n"
-"  -m MS       bind a second map, .rodata.more, this time after the first\n"
+"  -m MS       bind a second map, .rodata.more, MS milliseconds after the first\n"
 "  -m wait     bind the second map after a line of standard input\n"
 "  -d MS       print each delay of this time, multiplied likewise, or more (default: none)\n"
 "  -w          load nothing before a line of standard input\n";

@@ -7,8 +7,8 @@
  *
  * With -l, links attach the programs to the cgroup, and the processes inherit the links. Each
  * process runs the command. It inherits its share of the programs, or all of them with -s, and
- * standard input, so a "cat" ends with the input. When all processes have executed the command,
- * inherit prints a line "ID NAME" for each program, and "ready". It holds no program itself.
+ * standard input, so a "cat" ends with the input. inherit prints a line "ID NAME" for each
+ * program, and "ready" when all processes have executed the command. Then it holds no program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -83,7 +83,7 @@ static int attach(int prog, int cgroup)
 	return fd;
 }
 
-/* Descriptors of programs and links are closed on exec by default, so clear that flag. */
+/* Descriptors of programs and links have FD_CLOEXEC by default, so clear this flag. */
 static void run(char **command, const int *fds, int nr, int first, int step)
 {
 	for (int i = first; i < nr; i += step) {

@@ -22,7 +22,7 @@ Besides the right values, a recording must meet these rules:
   - A record has the name of a KSYMBOL record in the same file. A function that loads while
     events are off has no KSYMBOL.
   - A function with a set has it under each of its KSYMBOL names in the same file.
-  - No function has two sets in a file, unless the second one has more than the first.
+  - No name has two sets in a file, unless the second one has more than the first.
   - Of several files, each has the sets of the functions with KSYMBOL records in it, and no
     other sets. Programs that had not lived long enough at the last sample of a file may be
     missing there (by the monotonic clock, perf record -k mono). If perf learns of a program
@@ -220,7 +220,7 @@ def unnamed_ksymbols(programs, recording, starting):
 
 
 def doubles(recording):
-    """Functions with a second set that is not larger than the first"""
+    """Names with a second set that is not larger than the first"""
     last = {}
     for name, entries in recording.records:
         if not set(entries) > last.get(name, set()):

@@ -14,8 +14,8 @@ of the program and, if it is the only one, the tag. Each function has the whole 
 name. Equal sets under one name are written once. Sets of other programs must belong to a load.
 
 If a program has several functions, the main function has a tag that differs from the
-program's. In its name, perf and some kernels use one of these tags, and other kernels use the
-other tag.
+program's. Its name has its own tag in the KSYMBOLs of perf and of kernels before v6.5, and the
+program's tag in those of later kernels.
 """
 import json
 import re

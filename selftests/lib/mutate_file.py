@@ -15,9 +15,9 @@ Change perf.data files at random, and let perf read the results.
 
 The same FILE, seed and number give the same bytes. It is a finding if "perf report
 --header", "script", "inject" or "data convert --to-json" dies from a signal, takes more than
-60 s, writes more than 64 MiB, or prints a control character. perf gets 4 GiB of memory. The
-file of a finding stays in DIR, beside a text with the command, the changes and the output. A
-clean error exit is not a finding.
+60 s, writes more than 64 MiB, or prints a control character. perf without sanitizers gets
+4 GiB of memory. The file of a finding stays in DIR, beside a text with the command, the
+changes and the output. A clean error exit is not a finding.
 
 Tabs and newlines do not count as control characters. Control characters in the name of a
 process or of a file are not findings, because perf prints these names unchanged. Bytes that
@@ -295,7 +295,7 @@ class Reader:
         self.output = path + "/output"
         self.environment = dict(os.environ)
         if SANITIZED:
-            # So the reports are in the output.
+            # With this option, the reports are in the output.
             for name in "ASAN_OPTIONS", "UBSAN_OPTIONS":
                 self.environment[name] = os.environ.get(name, "") + ":log_path=stderr"
 

@@ -5,7 +5,7 @@ Write perf.data files byte by byte: good files, malformed files, files of other 
 follows perf.data-file-format.txt and the uapi headers, and shares no code with perf.
 
   perfgen.py list                     print the name of each case
-  perfgen.py write CASE FILE [OPTION...]   write it, print the odd event's offset (wrong for pipe, dir)
+  perfgen.py write CASE FILE [OPTION...]  write, print the odd record's offset (wrong for pipe, dir)
         --big                         in big-endian byte order
         --pipe                        in the format of a pipe
         --dir                         a directory, as from perf record --threads
@@ -13,7 +13,7 @@ follows perf.data-file-format.txt and the uapi headers, and shares no code with 
                                       record, then of the block of a file
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
-in records and in the block (see format.rst; last in a pipe). The odd events of a case
+in records and in the block (see format.rst; last in a pipe). The odd records of a case
 are between the samples, so two samples come after them. A directory has the records twice.
 """
 import itertools
@@ -66,7 +66,7 @@ class File:
         self.events = [(1, 0)]
         self.attr_bits = (SAMPLE_ID_ALL,)
         self.attr_size = ATTR_SIZE
-        self.stale = b""                # after the sample id of the kernel's events about programs
+        self.stale = b""                # after the sample id of the kernel's records about code
         self.odd_offset = 0
         self.chain = None               # callchain of each sample after its address, if any
         self.with_records = True

@@ -357,8 +357,8 @@ stop_recording()
 }
 
 # Fail unless file $1 has only the usual messages of perf record, and messages about this machine:
-# processes that end while perf reads /proc, and samples that are lost because the machine is
-# busy.
+# processes that end while perf reads /proc, samples that are lost because the machine is busy,
+# and a missing /proc/schedstat.
 check_messages()
 {
 	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
@@ -512,7 +512,7 @@ close_terminal()
 	rm -f "$TMP/tmux"
 }
 
-# Print the name that perf gives to the main function of program HELD_IDS[$1].
+# Print the name that perf gives to the function of program HELD_IDS[$1] if it has only one.
 symbol_of()
 {
 	local tag

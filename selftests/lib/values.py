@@ -16,9 +16,9 @@ variable, and ORACLE the output of "bpftool -j prog show":
   /* want: TEXT [bpftool: TEXT] */
   ... bpf_metadata_KEY ...
 
-Each value is compared twice: with the literal text, and with bpftool's. bpftool must print
-the wanted value. If the comment has another text of bpftool, it must print this text or, if
-it is newer, the wanted value.
+Each value is compared with the literal text and, if ORACLE is given, with bpftool's. bpftool
+must print the wanted value. If the comment has another text of bpftool, bpftool must print
+this text or, if it is newer, the wanted value.
 """
 import json
 import re

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Values that try to break readers, after a variable that must arrive. Each comment tells how
- * perf shows the variable below it.
+ * Values that try to break readers, after a variable that must arrive. Each comment describes
+ * the variable below it, or tells how perf shows it.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

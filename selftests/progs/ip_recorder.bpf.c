@@ -61,8 +61,8 @@ int record_ip(struct bpf_perf_event_data___x86 *ctx)
 	if (bpf_core_field_exists(ctx->regs.ip)) {
 		place.ip = ctx->regs.ip;
 		/*
-		 * Without this, clang makes one load with two offsets, which the verifier refuses
-		 * for a context.
+		 * Without this, clang merges the loads of both branches into one with a variable
+		 * offset, which the verifier refuses for a context.
 		 */
 		barrier_var(place.ip);
 	} else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys and values at the limits of a record: 63 and 255 bytes are whole, one more byte is
+ * Keys of 63 bytes and values of 255 bytes, the limits of a record, are whole. Longer ones are
  * truncated. lengths.sh knows these variables.
  */
 #include <linux/bpf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Some loaders load only the maps to which a program refers. So one program refers to the
+ * Some loaders bind only the maps to which a program refers. So one program refers to the
  * metadata, and the other does not.
  */
 #include <linux/bpf.h>

@@ -274,7 +274,7 @@ static bool program__stamp(const struct program *prog)
 		      prog->label, prog->info.id);
 		return false;
 	}
-	/* perf takes it for granted that each function of a program has func_info. */
+	/* Unpatched perf 6.18 takes func_info of each function for granted. */
 	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
 		error(0, 0,
 		      "%s is not stamped: %s, and unpatched perf 6.18 can crash or write wrong names\n"

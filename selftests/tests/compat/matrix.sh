@@ -35,7 +35,7 @@ reads()
 	esac
 }
 
-# read_all FILE PIPE: sets CELLS to the numbers of samples and sets that the reader finds
+# read_all FILE PIPE: sets CELLS to the numbers that the reader finds, and its status
 read_all()
 {
 	STATUS=ok

@@ -16,9 +16,9 @@ size_of()
 	awk -F '\t' -v name="$1" '$1 == name { print $2 }' "$2"
 }
 
-# Print the sections in file $1 that must not differ. Skip the block, the version (5), the
-# command line (11), the bpf_prog_infos (25), which have the ids of maps in perf of v6.17 and later,
-# and the data, because other processes cause events.
+# Print the sections in file $1 that must not differ. Skip the block, the version (5), the command
+# line (11), the bpf_prog_infos (25), in which only unpatched perf of v6.17 and later stores the ids
+# of maps, and the data, because other processes cause events.
 constant_sections()
 {
 	grep -v -E $'^(block|5|11|25|data)\t' "$1"
@@ -56,7 +56,7 @@ test_mode_header_adds_at_most_two_percent()
 	((block > 0 && 100 * block <= 2 * size)) || fail "the block is more than 2 % of the file"
 }
 
-# Upstream's records have the same bytes for the same functions and keys.
+# Upstream's records of the same functions and keys have the same size.
 test_a_file_of_mode_all_is_at_most_two_percent_larger_than_that_of_peer_perf()
 {
 	local peer all

@@ -44,13 +44,13 @@ is_later_than()
 	(($(cut -d . -f 1 /proc/uptime) > $1))
 }
 
-# Wait, because perf looks again at programs without metadata that are younger than a second.
+# Wait, because perf looks again at programs that are younger than a second at its first look.
 await_settled()
 {
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
 }
 
-# check_calls N MAPS ARGUMENT...: check the calls if "hold ARGUMENT..." loads N programs, MAPS maps.
+# check_calls N MAPS ARGUMENT...: check calls if "hold ARGUMENT..." loads N programs and MAPS maps.
 check_calls()
 {
 	local none some plain_none plain allowed
@@ -141,8 +141,8 @@ are_more_looked_up()
 }
 
 # perf looks at a program when it loads, 20, 80 and 320 ms later, and when the recording ends,
-# because a map may be bound to the program late. In this test, the program does not change, so
-# perf reads nothing again.
+# because a map may be bound to the program late. In this test, the program gets no other map, so
+# perf reads no map again.
 test_a_program_that_loads_is_looked_up_five_times()
 {
 	local before
@@ -151,7 +151,7 @@ test_a_program_that_loads_is_looked_up_five_times()
 	start_traced
 	hold none
 	await "four lookups of the program" is_looked_up "${HELD_IDS[0]}" 4
-	# Before perf looks up the second program of this loop, it looks at all young ones again.
+	# Before perf looks up this loop's second program, it looks again at all due programs.
 	for _ in 1 2; do
 		before=$(lookups_by_id)
 		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"

@@ -167,8 +167,8 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 0 55000000	# another type
 }
 
-# write_block FILE OFFSET BYTES: a file with the feature BPF_PROG_INFO, which has no entry and a
-# block. Standard input is Python code that makes the block. BYTES replace those at OFFSET.
+# write_block FILE OFFSET BYTES: a file with the feature BPF_PROG_INFO, which has a block, but no
+# entry. Standard input is Python code that makes the block. BYTES replace those at OFFSET.
 write_block()
 {
 	python3 - "$@" <<-END
@@ -571,7 +571,7 @@ test_missing_metadata_is_accepted_at_busy_times_only()
 	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
 	check_churn --busy "$TMP/list" "$TMP/script"
 	must_fail check_churn "$TMP/list" "$TMP/script"
-	# A delay before and after the time in which perf should have read the program, a delay that
+	# A delay before the time in which perf should have read the program, one after it, one that
 	# is too short, and a program that lived too long
 	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
 	must_fail check_churn --busy "$TMP/list" "$TMP/script"

@@ -102,7 +102,7 @@ check_users()
 	perfdata check "$TMP/data"
 }
 
-# perf attaches one of the programs to the other.
+# perf attaches its program fexit_XXX to its program on_switch.
 test_stat_bpf_counters()
 {
 	start_attach

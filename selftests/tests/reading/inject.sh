@@ -268,7 +268,7 @@ test_mode_header_with_build_ids()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-# The output has no features except the build ids.
+# If no BPF program is loaded, the output has no features except the build ids.
 test_a_pipe_becomes_a_file_with_build_ids()
 {
 	"$PBM_PERF" record -q -e cpu-clock -o - true >"$TMP/stream"

@@ -13,7 +13,7 @@ test_perf_script_shows_the_program_of_each_sample()
 	costs_by_set "$TMP/all" >"$TMP/want-set"
 	want_script_costs "$TMP/all"
 	want_script_costs "$TMP/block-only"
-	# In pipes or with --show-bpf-events, perf script learns the programs from events.
+	# Test a pipe, too, and --show-bpf-events, which has its own handler of program events.
 	costs_by_program "$TMP/pipe" | sed 's/^\([0-9]*\) /\1:/' | sort >"$TMP/want"
 	script_costs bpf_prog - <"$TMP/pipe" >"$TMP/got"
 	same "programs in a pipe" "$TMP/want" "$TMP/got"

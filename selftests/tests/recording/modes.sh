@@ -41,7 +41,7 @@ must_refuse()
 	rm -f "$TMP/refused"
 	"$PBM_PERF" record "$@" -N -o "$TMP/refused" -- true >"$TMP/messages" 2>&1 || status=$?
 	cat "$TMP/messages"
-	# Only these are crashes: errors of perf have a status above 128, too.
+	# 134 to 136 and 139 are crashes. Other errors of perf have a status above 128, too.
 	case $status in
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Metadata records of programs that were loaded before the recording are before the first sample.
-# Metadata records of later programs are after the last sample. Every command that reads or rewrites
-# a recording keeps all metadata records and all samples.
+# Metadata records of later programs are after the last sample. By default, commands that read or
+# rewrite a recording keep all metadata records and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols

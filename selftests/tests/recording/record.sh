@@ -23,7 +23,7 @@ default_output()
 	cat "$TMP/output"
 }
 
-# Print file $1 without paths and without numbers, such as perf's version.
+# Print file $1 with TMP instead of $TMP, and N instead of each number, such as perf's version.
 without_figures()
 {
 	sed -e "s|$TMP|TMP|g" -e 's/[0-9][0-9.]*/N/g' "$1"

@@ -18,7 +18,7 @@ write_both()
 	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
 }
 
-# The same with Python code on standard input, which changes "file"
+# Write both, with Python code on standard input that changes "file".
 write_both_with()
 {
 	local order

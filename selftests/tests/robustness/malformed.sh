@@ -515,7 +515,7 @@ test_a_file_cut_within_its_features_is_read()
 	grep -q -x -e '# hostname : host' "$TMP/out" || fail "$CASE: not kept: $(cat "$TMP/out")"
 }
 
-# The last event is on another page than the events before it.
+# The last event is not on the first page of the file.
 test_a_large_file_cut_within_its_last_record_is_read()
 {
 	local _ end
@@ -551,7 +551,7 @@ test_aux_area_data_that_is_cut_off_ends_the_data()
 	grep -q -e 'the data ends within an event, the last' "$TMP/out"
 }
 
-# The pipe ends within its last event, the block.
+# The pipe ends within the last event of the block.
 test_a_pipe_that_is_cut_off_is_read()
 {
 	write_case good "$TMP/file" --pipe
@@ -561,7 +561,7 @@ test_a_pipe_that_is_cut_off_is_read()
 	run inject -i "$TMP/file" -o "$TMP/injected"
 	check_script "$TMP/injected" 2
 
-	# The pipe ends within the header of that event.
+	# The pipe ends within the header of the block's first event.
 	generate "a pipe cut within a header" --pipe <<-'END'
 		end = file.bytes()[:6 - len(file.block_events())]
 		file.bytes = lambda: end
@@ -571,14 +571,14 @@ test_a_pipe_that_is_cut_off_is_read()
 	check_script "$TMP/injected" 2
 }
 
-# Write the lines about programs in the header of the pipe $TMP/file to $TMP/got.
+# Write the lines about metadata in the header of the pipe $TMP/file to $TMP/got.
 header_of_pipe()
 {
 	run report --header --stdio -i "$TMP/file"
 	grep -e '^# bpf_metadata ' "$TMP/out" >"$TMP/got" || :
 }
 
-# A pipe has no sections. If the length of a block is too large, the block is incomplete.
+# A pipe has no sections. If the length of a text is too large, the text exceeds the block.
 test_malformed_blocks_of_a_pipe_are_ignored()
 {
 	local message want
@@ -609,8 +609,8 @@ generate_pieces()
 	END
 }
 
-# A hundred small events with 0 to 7 bytes of padding come first. In files of this byte order, all
-# later events have the greatest possible size, except the first one.
+# A hundred small events with 0 to 7 bytes of padding come first. In little-endian files, all later
+# events have the greatest possible size, except the first one.
 test_a_block_in_pieces_is_that_of_a_file()
 {
 	local cut size option
@@ -779,8 +779,8 @@ test_what_a_block_claims_costs_nothing()
 	done
 }
 
-# Each element takes a few bytes in the file, and many times more in memory. Each line has the MiB
-# that are allowed, the number of elements, and the change to the file.
+# A file with many elements must not take much memory. Each line has the MiB that are allowed, the
+# number of elements, and the change to the file.
 test_many_small_things_take_little_memory()
 {
 	local most nr change
@@ -1374,7 +1374,7 @@ test_an_event_with_a_wrong_size_is_an_error()
 	broken "$TMP/file" ""
 }
 
-# Only the size in one event is wrong. The file has all its bytes.
+# The file has all its bytes. One event has a wrong size, or bytes follow the last event.
 test_an_event_with_a_wrong_size_is_an_error_in_a_large_file()
 {
 	generate "a sample with a wrong size, after many" <<-'END'
@@ -1437,12 +1437,12 @@ test_a_directory_whose_first_file_is_cut_is_read()
 {
 	local _ end
 
-	SAMPLES=8
 	write_case good "$TMP/dir" --dir
 	read -r _ end _ <<<"$(perfgen marks "$TMP/dir/data")"
 	truncate -s "$((end - 8))" "$TMP/dir/data"
 	run script --show-bpf-events -i "$TMP/dir"
 	grep -q -e ' file is truncated' "$TMP/out"
+	check_number "samples of the other file" "$SAMPLES" " $EVENT: "
 }
 
 # Kernels write some events too long: they add the size of a sample id for each session that
@@ -1515,7 +1515,7 @@ generate_mmap2()
 	END
 }
 
-# mmap2_shows TEXT: each command shows TEXT, also in the output of perf inject
+# mmap2_shows TEXT: perf script and report -D show TEXT, also after perf inject
 mmap2_shows()
 {
 	local file=$TMP/file

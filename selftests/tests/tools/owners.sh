@@ -102,7 +102,7 @@ descendants()
 	done
 }
 
-# Print the processes that hold the programs. The holder itself only waits for them.
+# Print the processes that hold the programs. $HOLDER_PID only waits for these processes.
 child_pids()
 {
 	descendants "$HOLDER_PID" | sort -n | paste -s -d , | sed 's/,/, /g'
@@ -248,7 +248,7 @@ test_bpftrace()
 	want_package "${HELD_IDS[0]}" "$(readlink -f "$(type -P bpftrace)")"
 }
 
-# The loader, and a process that inherited its descriptors
+# A shell, and two processes that inherited its descriptors
 test_several_holders_are_listed()
 {
 	# shellcheck disable=SC2016 # for the inner shell

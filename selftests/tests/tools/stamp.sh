@@ -383,7 +383,7 @@ test_select_by_pin()
 }
 
 # attach holds the program itself and its link. After attach has loaded another object, it holds
-# only the link of this program.
+# the link of the first program, but no longer that program.
 test_select_by_link()
 {
 	local id name
@@ -409,7 +409,7 @@ waits_for_lock()
 	grep -q -E -e "^[0-9]+: +-> FLOCK .* $1 " /proc/locks
 }
 
-# Both wait for the lock, which this shell holds like a third bpf-stamp. The slower of the two finds
+# Two bpf-stamps wait for the lock, which this shell holds like a third one. The slower one finds
 # that the program is stamped.
 test_two_bpf_stamps_at_once()
 {

@@ -6,9 +6,9 @@ Count how often bpf-compare says that a build costs more: prove.py [NUMBER...]
 The file "recordings" beside this one is the output of record.sh. Before is always version 1.0. After is 1.0
 again, 1.1 (10 % more rounds), or 1.3 (30 % more). There are 100 trials for each.
 
-NUMBER (default: 1 3 6 12) is how many recordings each side has. If it is 1, trial k compares the recordings
-k and k + 1 + k // n, modulo their number n, which have 60 seconds. Otherwise the sides take turns in the
-2 * NUMBER recordings from recording k // 2 on, which have 5 seconds. The exit status of "--fail-on 0%" counts.
+NUMBER (default: 1 3 6 12) is how many recordings each side has. If it is 1, trial k compares the
+60-second recordings k and k + 1 + k // n, modulo their number n. Otherwise the sides take turns in
+2 * NUMBER recordings of 5 seconds, from k // 2 on, and the exit status of "--fail-on 0%" counts.
 """
 
 import collections
