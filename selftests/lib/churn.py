@@ -13,19 +13,19 @@ perf.data file or the output of "perf script --show-bpf-events".
   --more      the programs have a second map
   --starting  the programs load while the recording starts. If perf finds a program and the
               kernel also announces it, the kernel may have written a KSYMBOL before perf
-              listened. Then a set under one of its names is enough.
+              listened. Then a set under one of the KSYMBOL names of a function is enough.
   --busy      1 % of the programs may be missing, if they lived less than three times
-              LONG_ENOUGH and the machine was busy: churn itself was late by a fifth of
-              LONG_ENOUGH while perf should have read them (churn -d)
+              LONG_ENOUGH, and churn was late (churn -d) by a fifth of LONG_ENOUGH when perf
+              had to read them
 
-Besides the right values, a recording must meet these rules:
-  - A record has the name of a KSYMBOL record in the same file. A function that loads while
-    events are off has no KSYMBOL.
+A recording must have the right values, and meet these rules:
+  - A metadata record has the name of a KSYMBOL record in the same file. In a single file, a
+    function that loads while events are off needs none.
   - A function with a set has it under each of its KSYMBOL names in the same file.
   - No name has two sets in a file, unless the second one has more than the first.
   - Of several files, each has the sets of the functions with KSYMBOL records in it, and no
-    other sets. Programs that had not lived long enough at the last sample of a file may be
-    missing there (by the monotonic clock, perf record -k mono). If perf learns of a program
+    other sets. At the last sample of a file (its time is known with perf record -k mono), programs
+    that had not lived long enough may be missing. If perf learns of a program
     late, but within LATEST ms, the next file may have it, too. If a program loads after perf
     has read the last events of a file, that file may have it, although the next file has
     its KSYMBOL.
@@ -114,7 +114,7 @@ def read_list(path):
 
 
 def show(what, found):
-    """Print the first of the lines that were found. True if there are any."""
+    """Print up to SHOWN of the lines that were found. True if there are any."""
     for line in found[:SHOWN]:
         print(f"{what}: {line}")
     if len(found) > SHOWN:
@@ -235,7 +235,7 @@ def summary(programs, recordings):
     caught = [p for p in short if (p.number, None) in known]
     found = [p for p in due if (p.number, None) in known]
     stay = [p for p in due if p.life == "stays"]
-    print(f"{len(programs)} programs: {len(due)} stayed ({len(stay)}) or lived {LONG_ENOUGH} ms, "
+    print(f"{len(programs)} programs: {len(due)} lived {LONG_ENOUGH} ms or more ({len(stay)} stayed), "
           f"{len(found)} of them have sets; {len(short)} lived less, {len(caught)} of them have sets")
 
 

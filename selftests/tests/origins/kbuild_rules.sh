@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/../../lib/kbuild-lib.sh"
 
-NATIVE_ONLY="the test compiles"
+NATIVE_ONLY="the test runs compilers"
 BESIDE=yes
 
 test_objects_in_subdirectories()

@@ -8,7 +8,7 @@
 # Do not call few_symbols, because "bpftool prog dump" needs all symbols.
 own_mounts
 
-NATIVE_ONLY="the test compiles; perf_event.sh and loaders.sh load such objects"
+NATIVE_ONLY="the test runs compilers; perf_event.sh and loaders.sh load stamped objects"
 
 # record_set NAME: write the set that perf records of object NAME to $TMP/got, sorted
 record_set()
@@ -128,7 +128,7 @@ test_value_in_the_source_wins()
 	want_set version '"own"' owner 7 team '"t"' build_date '"1970-01-01T00:00:00Z"'
 }
 
-# The project's own makefile compiles. Its variable CLANG adds "-include bpf-metadata.h".
+# The project's own makefile calls clang. Its variable CLANG adds "-include bpf-metadata.h".
 test_makefile_of_another_project_includes_the_header_by_CLANG()
 {
 	need make clang git
@@ -147,8 +147,8 @@ test_makefile_of_another_project_includes_the_header_by_CLANG()
 	build CLANG="clang -include $PWD/bpf-metadata.h"
 	record_set a
 	want_set version '"v2.0"' commit "\"$(git rev-parse HEAD)\"" build_date '"1970-01-01T00:00:00Z"'
-	# A bpf-metadata.h that is the goal of make has the time, too. A bpf-metadata.h that make
-	# writes for an object must not have the time.
+	# If bpf-metadata.h is the goal of make, build_date can be the time at which make began. If
+	# make writes the file for an object, it must not be.
 	build -f "$SNIPPET" bpf-metadata.h BPF_METADATA_DIR=/ BPF_METADATA_version=1
 	grep -q 'build_date.*"20' bpf-metadata.h || fail "no time in $(cat bpf-metadata.h)"
 }
@@ -248,7 +248,7 @@ test_cilium_ebpf_keeps_the_metadata_with_BPF_METADATA_REF()
 	done
 }
 
-# Longer names and code that is not compiled are ignored, too.
+# Code that is not compiled is ignored, too. A longer name is another key.
 test_names_in_comments_and_strings_of_the_source_are_ignored()
 {
 	SOURCE_HEAD=$(cat <<-'END'
