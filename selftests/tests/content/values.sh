@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The text of values of each C type. The tests compare it with the literal beside the variable,
+# The text of values of each C type. The tests compare it with the "want" comment of the variable,
 # with bpftool, and for some types with the text in records of upstream's perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-# All tests but the last share the recording of "$1".
+# Tests of the same object "$1" share one recording.
 record_once()
 {
 	[[ ! -e $TMP/$1.symbol ]] || return 0
@@ -61,7 +61,7 @@ test_anonymous_members()		{ compare_with_bpftool types anon; }
 test_bit_fields()			{ compare_with_bpftool types bits; }
 test_all_keys_are_recorded_once()	{ compare_with_bpftool types ""; }
 
-# bpftool cannot print floating point, so the texts are compared only with the literals.
+# bpftool cannot print floating point, so the texts are compared only with the comments.
 test_double()				{ compare types_float double_; }
 test_float()				{ compare types_float float_; }
 test_all_floating_point_keys_are_recorded_once()	{ compare types_float ""; }
@@ -73,7 +73,7 @@ test_chars_as_gcc_encodes_them()	{ compare_with_bpftool handmade char_; }
 test_chains_of_modifiers()		{ compare_with_bpftool handmade modifiers; }
 test_all_keys_of_handmade_btf_are_recorded_once()	{ compare_with_bpftool handmade ""; }
 
-# Upstream's perf of v6.17 and later prints integers and strings in the same way.
+# Since v6.17, upstream prints plain strings and integers of up to 64 bits in the same way.
 test_integers_and_strings_have_the_text_of_upstream()
 {
 	local perf symbol nr=0

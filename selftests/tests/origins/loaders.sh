@@ -48,8 +48,8 @@ check_no_set()
 	[[ ! -s $TMP/got ]] || fail "$symbol has metadata: $(cat "$TMP/got")"
 }
 
-# check_loader all|referred COMMAND...: fail unless the metadata of both programs arrives, or only
-# that of the program "refers"
+# check_loader all|referred COMMAND...: fail unless the metadata of both programs (all), or only of
+# the program "refers" (referred) arrives
 check_loader()
 (
 	local what=$1
