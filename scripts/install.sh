@@ -18,8 +18,8 @@
 #
 # PREFIX/bin/NAME is a script that starts perf by its full path. perf puts the directory of its
 # argv[0] first in PATH, so its shell tests and scripts find this perf when they call "perf". If
-# NAME were a link, they would find the distribution's perf. The programs of tools/ are started by
-# such scripts, too. They find their modules beside themselves, and this perf in $PERF.
+# NAME were a link, they would find the distribution's perf. PREFIX/bin has such a script for each
+# program of tools/, too. The programs find their modules beside themselves, and this perf in $PERF.
 #
 # NAME must not begin with "perf-", because every perf treats programs with such names as its own
 # commands. perf v6.16 aborts at --help if such a program is in PATH and perf's own directory
@@ -112,7 +112,7 @@ check_options()
 {
 	[[ -n $OPT_PREFIX ]] || die_usage "--prefix: no directory given"
 	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
-		die_usage "--name $OPT_NAME: not a name of letters, digits and . _ + -"
+		die_usage "--name $OPT_NAME: it must be a letter or digit, then also . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
 		die_usage "--name $OPT_NAME: every perf treats a program perf-* in PATH as its command"
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
@@ -185,7 +185,7 @@ check_writable()
 	done
 	probe=$(mktemp -d -- "$dir/.perf-bpf-metadata.XXXXXX" 2>&1) ||
 		die "cannot write to $dir: ${probe##*: }" \
-			"use another --prefix, run it as another user, or stage it with --destdir DIR"
+			"run it as another user, or use another --prefix or --destdir"
 	rmdir -- "$probe"
 }
 

@@ -110,7 +110,7 @@ test_places_that_cannot_be_used()
 	mkdir "$TMP/t/disk" "$TMP/t/out"
 	mount -t tmpfs -o ro tmpfs "$TMP/t/disk"
 	refused "cannot write to $TMP/t/disk: Read-only file system" --out "$TMP/t/out" --prefix "$TMP/t/disk" "$TAG"
-	says '^  next: use another --prefix'
+	says '^  next: run it as another user'
 	chown nobody "$TMP/t/out"
 	refused "$TMP/t/out belongs to nobody: " --out "$TMP/t/out" --destdir "$DEST" "$TAG"
 	[[ -z $(find "$TMP/t/out" -mindepth 1) ]] || fail "install.sh has built something"
