@@ -296,7 +296,7 @@ class Reader:
         self.environment = dict(os.environ)
         if SANITIZED:
             # With this option, the reports are in the output.
-            for name in "ASAN_OPTIONS", "UBSAN_OPTIONS":
+            for name in "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS":
                 self.environment[name] = os.environ.get(name, "") + ":log_path=stderr"
 
     def commands(self, file):

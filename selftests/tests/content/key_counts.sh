@@ -38,6 +38,10 @@ test_203_keys()		{ check_count 203 1 2; }
 test_1000_keys()	{ check_count 1000 5 5; }
 
 # For -a, perf adds an event. Without it, sample ids are shorter, as no id of an event is needed.
-test_1000_keys_and_one_event()	{ check_count 1000 5 5 --no-all-cpus; }
+test_1000_keys_and_one_event()
+{
+	check_count 1000 5 5 --no-all-cpus
+	(($("$PBM_PERF" evlist -i "$TMP/data" | wc -l) == 1)) || fail "the file has more than one event"
+}
 
 run_tests

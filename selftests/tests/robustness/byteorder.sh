@@ -26,7 +26,7 @@ write_both_with()
 	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] && order=--big || order=--little
 	{
 		echo 'import sys, perfgen'
-		echo 'file = perfgen.File(("other" in sys.argv[1]) == (sys.argv[2] == "--big"))'
+		echo 'file = perfgen.File(sys.argv[1].endswith("/other") == (sys.argv[2] == "--big"))'
 		cat
 		echo 'file.write(sys.argv[1])'
 	} >"$TMP/change.py"
@@ -92,10 +92,12 @@ test_updates_of_events_are_swapped()
 	write_both_with <<-'END'
 		def update(kind, body):
 		    return file.record(78, file.u64(kind, 1) + body)
-		file.odd = update(1, file.pack("d", 0.5)) + update(3, file.pack("4H", 0, 2, 1, 3))
+		masks = file.pack("3H", 1, 1, 4) + file.u32(10) + bytes(6), file.pack("3HI", 1, 1, 8, 0) + file.u64(10) + bytes(6)
+		maps = file.pack("4H", 0, 2, 1, 3), *masks, file.pack("HBB2H", 2, 0, 0, 1, 3)
+		file.odd = update(1, file.pack("d", 0.5)) + b"".join(update(3, cpus) for cpus in maps)
 	END
 	compare '^\.|^$|: event: ' report -D
-	[[ $(cat "$TMP"/{own,other}.all | grep -c -x -e '\.\.\. scale: 0.500000' -e '\.\.\. 1,3') = 4 ]]
+	[[ $(cat "$TMP"/{own,other}.all | grep -c -x -e '\.\.\. scale: 0.500000' -e '\.\.\. 1[,-]3') = 10 ]]
 }
 
 test_the_block_is_swapped()

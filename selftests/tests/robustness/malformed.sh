@@ -1442,7 +1442,7 @@ test_a_directory_whose_first_file_is_cut_is_read()
 	truncate -s "$((end - 8))" "$TMP/dir/data"
 	run script --show-bpf-events -i "$TMP/dir"
 	grep -q -e ' file is truncated' "$TMP/out"
-	check_number "samples of the other file" "$SAMPLES" " $EVENT: "
+	check_number "samples of the first file" "$SAMPLES" " $EVENT: "
 }
 
 # Kernels write some events too long: they add the size of a sample id for each session that
