@@ -112,7 +112,7 @@ check_options()
 {
 	[[ -n $OPT_PREFIX ]] || die_usage "--prefix: no directory given"
 	[[ $OPT_NAME =~ ^[A-Za-z0-9][A-Za-z0-9._+-]*$ ]] ||
-		die_usage "--name $OPT_NAME: it must be a letter or digit, then also . _ + -"
+		die_usage "--name $OPT_NAME: letters and digits, and after the first one also . _ + -"
 	[[ $OPT_NAME != perf-* ]] ||
 		die_usage "--name $OPT_NAME: every perf treats a program perf-* in PATH as its command"
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
