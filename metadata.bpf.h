@@ -26,7 +26,7 @@
  * @...: a constant of any type or a string. Users of a skeleton must define a struct's type.
  *
  * The macro adds no instruction. The variable is in .rodata, the only section from which bpftool
- * reads keys. It is weak, so that objects with the same key can be linked into one. This one keeps
+ * reads keys. It is weak, so that objects with the same key can be linked into one, which keeps
  * the value of the first object.
  */
 #define BPF_METADATA(key, ...) \
