@@ -1,13 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Turn a series into mails for the kernel's mailing lists, and print the commands that
+# Turn a part of a series into mails for the kernel's mailing lists, and print the commands that
 # send them. The script itself sends nothing.
-#
-#	scripts/make-submission.sh v6.16		the whole series
-#	scripts/make-submission.sh --part fixes v7.3.4	one part of the series
-#
-# The last lines of this file call the steps in order.
 
 set -euo pipefail
 
@@ -18,52 +13,35 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/series.sh"
 
-# These packages are needed to make and test the mails, and to run get_maintainer.pl.
-MAIL_PACKAGES=(git perl quilt diffstat)
-
 print_usage()
 {
 	cat <<END
-usage: scripts/make-submission.sh [options] TAG
+usage: scripts/make-submission.sh [options] --part PART TAG
 
-Makes a mail of each patch in patches/TAG/series. You are the sender and sign off each
-patch, with the name and address of git config user.name and user.email. The first mail
-is submission/TAG/cover-letter, or submission/TAG/PART for a part. A letter names
-NAME.patch as <NAME>, and the script replaces this by the number of the mail. A letter
-can name only patches that are mailed with it.
-TAG is one of: $(pin__list | paste -s -d ' ')
+Makes a mail of each patch of a part of patches/TAG/series. You are the sender and
+sign off each patch, with the name and address of git config user.name and user.email. The
+first mail is the letter submission/TAG/PART. Its last paragraph names the parts that
+must be applied first: "Applies on top of: PART, PART". It names NAME.patch as <NAME>, and
+the script replaces this by the number of the mail.
+TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
-  --part PART       only this part of the series. Its letter can name the parts that
-                    must be applied first: "Applies on top of: PART, PART"
-  --version N       version of the series (default: 1). From version 2 on, the cover
+  --part PART       the part, which must have a letter
+  --version N       version of the series (default: 1). From version 2 on, the
                     letter must list the changes under "Changes in vN:"
   --rfc             mail the patches as a request for comments
-  --out DIR         directory for mails/ and recipients (default: out/TAG-submission,
-                    for a part out/TAG-PART-submission)
+  --out DIR         directory for mails/ and recipients (default:
+                    out/TAG-PART-submission)
   --mirror DIR      passed on to apply-and-build.sh
   --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
-The series has to pass check-series.sh --fast. Then git am applies the mails, and has to
-make the same files as the patches. Nothing is sent. The last lines are the commands
-that send the mails. The first command has the option --dry-run.
+The series has to pass check-series.sh --fast, and git am has to make the same files from
+the mails as from the patches. The last lines are the commands that send the mails. The
+first command has the option --dry-run.
 Exit status: 0 done, 1 the series is refused or the mails do not make the same files,
 2 could not run.
-Environment: PBM_PATCHES, PBM_PINS and PBM_CACHE as for apply-and-build.sh;
-PBM_SUBMISSION, the directory with the letters (default: submission)
+Environment: as for check-series.sh
 END
-}
-
-parse_options()
-{
-	options__parse "$@" <<-'END'
-		--part:		OPT_PART
-		--version:	OPT_VERSION
-		--rfc		OPT_RFC		yes
-		--out:		OPT_OUT
-		--mirror:	OPT_MIRROR
-		--no-install	OPT_INSTALL	no
-	END
 }
 
 check_options()
@@ -72,7 +50,7 @@ check_options()
 	pin__load "$TAG"
 	series__load "$TAG"
 	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
-	COVER=$LETTERS_DIR/${OPT_PART:-cover-letter}
+	COVER=$LETTERS_DIR/$OPT_PART
 }
 
 load_submitter()
@@ -84,36 +62,17 @@ load_submitter()
 			"git config user.name 'A Name' && git config user.email a.name@example.org"
 }
 
-# find_letter PART...: check that the letter is there. PART... are all parts of the series.
-find_letter()
-{
-	local part with_letter=()
-
-	for part; do
-		[[ ! -f $LETTERS_DIR/$part ]] || with_letter+=("$part")
-	done
-	[[ -z $OPT_PART || " $* " = *" $OPT_PART "* ]] ||
-		die "--part $OPT_PART: not a part of $SERIES_FILE" "use one of: ${with_letter[*]:-$*}"
-	[[ -n $OPT_PART || -f $COVER || ${#with_letter[@]} = 0 ]] ||
-		die "$TAG is mailed part by part" "add --part with one of: ${with_letter[*]}"
-	[[ -f $COVER ]] || die "$COVER is not there" "write it: a subject, an empty line, the text"
-}
-
 # Set CHOSEN, the patches to mail, and BELOW, the patches that the reader's tree already has.
 choose_patches()
 {
-	local parts below part
+	local parts below
 
 	mapfile -t parts < <(series__parts "$SERIES_FILE")
-	find_letter "${parts[@]}"
+	[[ " ${parts[*]} " = *" $OPT_PART "* && -f $COVER ]] ||
+		die "--part '$OPT_PART': not a part with a letter" "use one of: $(ls -x -w 0 "$LETTERS_DIR" 2>/dev/null)"
 	mapfile -t below < <(series__on_top_of "$COVER")
-	for part in "${below[@]}"; do
-		[[ -n $OPT_PART && $part != "$OPT_PART" && " ${parts[*]} " = *" $part "* ]] ||
-			die "$COVER: 'Applies on top of: $part' is not another part of the series" "name other parts: ${parts[*]}"
-	done
-	[[ -z $OPT_PART ]] || parts=("$OPT_PART")
 	mapfile -t BELOW < <(series__entries_of "$SERIES_FILE" "${below[@]}")
-	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "${parts[@]}")
+	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "$OPT_PART")
 }
 
 # Print the letter with the numbers of the mails. If it names patches that are not mailed, print
@@ -149,18 +108,16 @@ check_cover_letter()
 
 open_output()
 {
-	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG${OPT_PART:+-$OPT_PART}-submission}")
+	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-$OPT_PART-submission}")
 	MAILS=$OUT_DIR/mails
-	REPO=$OUT_DIR/repo
-	# check-series.sh makes this tree.
-	BASE=$OUT_DIR/series/base/linux
+	# check-series.sh makes this repository and this tree.
+	REPO=$OUT_DIR/series/queue/linux
+	BASE=$OUT_DIR/series/queue/$TAG/linux
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
 	log_to "$OUT_DIR/make-submission.log"
 	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
 }
-
-# --- patches to commits to mails ----------------------------------------------
 
 # Run git without the user's hooks, signatures and formats.
 run_git()
@@ -169,22 +126,14 @@ run_git()
 		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
 }
 
-# Commit only tools/perf and tools/lib, because a commit of the whole kernel takes minutes.
-make_base_commit()
-{
-	rm -rf -- "$REPO"
-	mkdir -- "$REPO" &&
-		run_git init -q -b base &&
-		(cd -- "$BASE" && cp -a --parents tools/perf tools/lib "$REPO") &&
-		run_git add -A -f &&
-		run_git commit -q -m "$TAG"
-}
-
-# import_patches PATCH...: make a commit from each patch
+# import_patches PATCH...: make a commit of the sender from each patch
 import_patches()
 {
-	printf '%s\n' "$@" >"$OUT_DIR/series.imported"
-	run_git quiltimport --author "$NAME <$EMAIL>" --patches "$SERIES_DIR" --series "$OUT_DIR/series.imported"
+	local patch
+
+	for patch; do
+		{ echo "From: $NAME <$EMAIL>" && tail -n +2 "$SERIES_DIR/$patch"; } | run_git am -q -k || return
+	done
 }
 
 # git takes subject and text of the cover letter from the description of the branch.
@@ -195,24 +144,13 @@ format_mails()
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
 	run_git config branch.mails.description "$LETTER"
-	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" base..mails
-}
-
-# The option --base of git format-patch accepts only commits that are in the repository.
-add_base_commit()
-{
-	local letter
-
-	[[ -n $PIN_COMMIT ]] && ((${#BELOW[@]} == 0)) || return 0
-	letter=$(find "$MAILS.part" -name '*0000-cover-letter.patch')
-	sed -i "s/^-- \$/base-commit: $PIN_COMMIT\\n&/" "$letter"
-	grep -q -x "base-commit: $PIN_COMMIT" "$letter"
+	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" below..mails
 }
 
 # Check that git am makes the same files from the mails as git makes from the patches.
 check_mails()
 {
-	run_git checkout -q --detach base &&
+	run_git checkout -q --detach below &&
 		run_git am -q "${PATCH_MAILS[@]}" &&
 		run_git diff --exit-code --stat mails
 }
@@ -235,8 +173,8 @@ write_recipients()
 
 make_mails()
 {
-	make_base_commit && import_patches "${BELOW[@]}" && run_git checkout -q -b mails &&
-		import_patches "${CHOSEN[@]}" && format_mails && add_base_commit
+	run_git checkout -q -B below "base/$TAG" && import_patches "${BELOW[@]}" &&
+		run_git checkout -q -B mails && import_patches "${CHOSEN[@]}" && format_mails
 }
 
 print_commands()
@@ -245,7 +183,6 @@ print_commands()
 
 	msg "mails     $MAILS ($(find "$MAILS" -name '*.patch' | wc -l))"
 	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
-	[[ -n $PIN_COMMIT ]] || msg "the cover letter has no base-commit: scripts/pins lacks the commit of $TAG"
 	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is missing: install git-email"
 	msg "read the mails, then send them with:"
 	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
@@ -254,13 +191,20 @@ print_commands()
 
 OPT_VERSION=1 OPT_RFC=no OPT_PART='' OPT_OUT='' OPT_INSTALL=yes
 
-parse_options "$@"
+options__parse "$@" <<-'END'
+	--part:		OPT_PART
+	--version:	OPT_VERSION
+	--rfc		OPT_RFC		yes
+	--out:		OPT_OUT
+	--mirror:	OPT_MIRROR
+	--no-install	OPT_INSTALL	no
+END
 check_options
 load_submitter
 choose_patches
 check_cover_letter
 open_output
-packages__require "$OPT_INSTALL" "${MAIL_PACKAGES[@]}"
+packages__require "$OPT_INSTALL" git perl quilt diffstat
 if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"; then
 	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"

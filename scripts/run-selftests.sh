@@ -43,8 +43,8 @@ TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/setti
 SCALE=${PBM_TIMEOUT_SCALE:-1}
 # The unpatched perf of PEER_TAG writes PERF_RECORD_BPF_METADATA. The unpatched perf of OLD_TAG
 # refuses files with such records.
-PEER_TAG=$(pin__of_state LTS | tail -n 1)
-OLD_TAG=$(pin__of_state LTS | head -n 1)
+PEER_TAG=$(pin__of_state peer)
+OLD_TAG=$(pin__of_state old)
 
 # Without --all, some tests are skipped with this reason, see all_only in test-lib.sh.
 ALL_ONLY="only with --all"
@@ -74,7 +74,7 @@ usage: scripts/run-selftests.sh [options] TAG
 
 Runs the tests in selftests/ and "perf test bpf-metadata" with perf of the
 kernel TAG and this repository's patches.
-TAG is one of: $(pin__list | paste -s -d ' ')
+TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
 Tests:
   --all             also run the tests that only a release needs: long stress tests,

@@ -10,7 +10,7 @@
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
-#	scripts/test-scripts.sh carry:		tests of carry.py
+#	scripts/test-scripts.sh queue:		tests of scripts/queue
 #
 # Prints KTAP. Exit status: 0 passed, 1 a test failed, 2 could not run.
 

@@ -6,6 +6,7 @@
 #
 # Usage (after lib/common.sh):
 #	pin__list		print the known tags
+#	pin__list_patched	print the tags that have patches
 #	pin__of_state STATE	print the tags with this state
 #	pin__check_tag TAG	die if the tag is unknown, and print the known tags
 #	pin__load TAG		set PIN_* for the tag; die if the tag is unknown
@@ -27,6 +28,11 @@ LACKS_FILE=${PBM_LACKS_FILE:-$REPO_DIR/selftests/lacks}
 pin__list()
 {
 	awk '$1 == "tag" { print $2 }' "$PINS_FILE"
+}
+
+pin__list_patched()
+{
+	awk '$1 == "tag" && $3 ~ /^(pinned|current)$/ { print $2 }' "$PINS_FILE"
 }
 
 pin__of_state()

@@ -3,10 +3,8 @@
 #
 # Read and check the patch series of a tag, without a tree.
 #
-# patches/TAG/series names patches as paths below patches/, part by part; see
-# Documentation/submission.rst. A patch has the same name on each tag: the last component of its
-# path. The first tag that names a file owns the file. The pinned tag comes first, then the other
-# tags in the order of scripts/pins.
+# patches/TAG/series names patches as PART/NAME.patch below patches/TAG, part by part; see
+# Documentation/submission.rst. A patch that does the same on both tags has the same name.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
 #	series__load TAG	read the series; die if it or one of its patches is missing
@@ -15,10 +13,7 @@
 #	series__parts FILE	print the parts of a series
 #	series__entries_of FILE PART...	print only the patches of these parts
 #	series__on_top_of LETTER	print the parts on which the part of a cover letter is based
-#	series__print_own TAG	print the patches of a tag that no tag before it names
-#	series__print_missing TAG	print the patches of the pinned tag that the series of
-#				TAG neither has nor lists as not needed
-#	series__print_unlisted	the patches that no series names
+#	series__print_unlisted	the patches in SERIES_DIR that the series does not name
 #	series__quilt COMMAND...	run quilt with the series and its patches
 #	series__check_changes	die if a patch changes nothing (needs diffstat)
 #	series__check_standin VERSION
@@ -30,14 +25,14 @@
 #				patch --force or quilt push in LOG
 #
 # Reads:
-#	PBM_PATCHES	directory with the series and patches (default: patches)
+#	PBM_PATCHES	directory with the directories of all tags (default: patches)
 # Sets:
-#	SERIES_DIR	absolute path of the directory with all series and patches
+#	SERIES_DIR	absolute path of the directory of the tag's series and patches
 #	SERIES_FILE	the tag's series; empty = no patches
 #	SERIES_PATCHES	array of the patches, in order
 #	SERIES_ID	hash of the series and of every patch
 
-SERIES_DIR=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches}")
+SERIES_TOP=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches}")
 
 series__entries()
 {
@@ -59,15 +54,6 @@ series__on_top_of()
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
 }
 
-series__print_own()
-{
-	local tag
-
-	{ pin__of_state pinned; pin__list; } | awk '!seen[$1]++' | sed "/^$1\$/q" | while read -r tag; do
-		[[ ! -f $SERIES_DIR/$tag/series ]] || series__entries "$SERIES_DIR/$tag/series" | sed "s/^/$tag\t/"
-	done | awk -v tag="$1" '!seen[$2]++ && $1 == tag { print $2 }'
-}
-
 series__check_changes()
 {
 	local patch
@@ -83,7 +69,14 @@ series__print_unlisted()
 {
 	comm -23 \
 		<(cd -- "$SERIES_DIR" && find . -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort) \
-		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_DIR"/*/series | awk 'NF { print $1 }' | sort -u)
+		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_FILE" | awk 'NF { print $1 }' | sort -u)
+}
+
+# shellcheck disable=SC2034 # check-series.sh and make-submission.sh read SERIES_FILE
+series__set_paths()
+{
+	SERIES_DIR=$SERIES_TOP/$1
+	SERIES_FILE=$SERIES_DIR/series
 }
 
 series__load()
@@ -91,7 +84,7 @@ series__load()
 	local entry
 
 	series__load_empty
-	SERIES_FILE=$SERIES_DIR/$1/series
+	series__set_paths "$1"
 	[[ ! -f $SERIES_FILE ]] || mapfile -t SERIES_PATCHES < <(series__entries "$SERIES_FILE")
 	((${#SERIES_PATCHES[@]})) ||
 		die "$SERIES_FILE is not there, or empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
@@ -104,34 +97,21 @@ series__load()
 	entry=$(printf '%s\n' "${SERIES_PATCHES[@]}" | sort | uniq -d | head -n 1)
 	[[ -z $entry ]] || die "$SERIES_FILE names $entry twice" "remove one of the entries"
 	while read -r entry; do
-		warn "$SERIES_DIR/$entry is in no series and is not applied"
+		warn "$SERIES_DIR/$entry is not in the series and is not applied"
 	done < <(series__print_unlisted)
 	SERIES_ID=$(cd "$SERIES_DIR" && sha256sum -- "${SERIES_PATCHES[@]}" | sha256sum)
 	SERIES_ID=${SERIES_ID%% *}-${#SERIES_PATCHES[@]}
 }
 
-series__print_missing()
-{
-	local pinned
-
-	pinned=$SERIES_DIR/$(pin__of_state pinned)/series
-	[[ -f $pinned ]] || return 0
-	awk '/^# not needed: / && FILENAME == ARGV[1] { $1 = $4; sub(/:$/, "", $1) }
-		$1 ~ /^#/ || !NF { next }
-		{ name = $1; sub(/.*\//, "", name) }
-		FILENAME == ARGV[1] { known[name]; next }
-		!(name in known) { print $1 }' "$SERIES_DIR/$1/series" "$pinned"
-}
-
 series__quilt()
 {
-	QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$SERIES_FILE quilt --quiltrc - "$@"
+	QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=series quilt --quiltrc - "$@"
 }
 
 # shellcheck disable=SC2034 # read by lib/tree.sh
 series__load_empty()
 {
-	SERIES_FILE='' SERIES_PATCHES=() SERIES_ID=none
+	SERIES_DIR='' SERIES_FILE='' SERIES_PATCHES=() SERIES_ID=none
 }
 
 # Print each file once, sorted by path.

@@ -156,7 +156,7 @@ tree__die_push()
 	disk_is_full "$OUT_DIR" && die_logged "no space left in $OUT_DIR" "free some space or use another --out"
 	die_logged "the series does not apply: $(series__print_reason "$LOG_FILE")" \
 		"correct the patch in $SERIES_DIR; to make a tree in which you can do that:" \
-		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=$TAG/series quilt push -a -f"
+		"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
 }
 
 tree__patch()
@@ -240,7 +240,7 @@ tree__put_quilt()
 	rm -rf -- "$TREE_DIR/.pc" || return
 	[[ -d $STATE_DIR/putting/.pc ]] || return 0
 	realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > "$STATE_DIR/putting/.pc/.quilt_patches" &&
-		printf '%s\n' "$TAG/series" > "$STATE_DIR/putting/.pc/.quilt_series" &&
+		echo series > "$STATE_DIR/putting/.pc/.quilt_series" &&
 		mv -- "$STATE_DIR/putting/.pc" "$TREE_DIR/.pc"
 }
 

@@ -15,7 +15,7 @@
 #					in the background, has ended, and builds a perf
 #	write_patch PART/NAME FILE LINE TEXT	a patch at the end of v0.1's series that changes
 #					the line into the text
-#	change PART/NAME FILE LINE TEXT	the same, in a form that check-series.sh accepts
+#	make_good PART/NAME FILE	give the patch the form that check-series.sh accepts
 #	write_good_series		a series that check-series.sh accepts
 #	repack_kernel DIR ARCHIVE	pack a tag's source DIR as ARCHIVE in the cache, pin it
 #	pin_archive ARCHIVE		write the checksum of this cached file into the pin
@@ -31,7 +31,7 @@
 # Sets:
 #	PINS OUT CACHE SUBMISSION	paths for the scripts that are called; $TMP/t/bin is the
 #					first directory of their PATH
-#	PATCHES SERIES			the directory with all patches, and v0.1's series
+#	PATCHES SERIES			the directory with v0.1's patches, and its series
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
 # shellcheck source=lib.sh
@@ -253,40 +253,43 @@ write_patch()
 start_test()
 {
 	rm -rf -- "$TMP/t" "$TMP"/calls.* "$TMP/hanging"
-	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches SUBMISSION=$TMP/t/submission
-	SERIES=$PATCHES/v0.1/series
+	PINS=$TMP/pins OUT=$TMP/t/out CACHE=$TMP/t/cache PATCHES=$TMP/t/patches/v0.1 SUBMISSION=$TMP/t/submission
+	SERIES=$PATCHES/series
 	mkdir -p "$CACHE" "$SUBMISSION/v0.1"
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
 	write_patch fixes/a.patch a.c 2 'a two'
 	write_patch core/b.patch b.c 2 'b two'
 }
 
-write_good_series()
+make_good()
 {
-	local patch
+	cat - "$PATCHES/$1" > "$PATCHES/$1.new" <<-END
+		From: A Man <a@man>
+		Subject: perf test: Change ${1%.patch}
 
-	for patch in fixes/a core/b; do
-		{
-			printf 'Subject: perf test: Change %s\n\nIt is two,\nand was not.\n---\n' "${patch#*/}"
-			diffstat -p1 "$PATCHES/$patch.patch"
-			sed '1,/^$/d' "$PATCHES/$patch.patch"
-		} > "$PATCHES/$patch.new"
-		mv "$PATCHES/$patch.new" "$PATCHES/$patch.patch"
-	done
+		It is two,
+		and was not.
+		---
+		 tools/perf/$2 | 2 +-
+		 1 file changed, 1 insertion(+), 1 deletion(-)
+
+		diff --git a/tools/perf/$2 b/tools/perf/$2
+	END
+	sed -e '/^Subject: [^ ]*$/,/^$/d' "$PATCHES/$1.new" > "$PATCHES/$1"
+	rm "$PATCHES/$1.new"
 }
 
-change()
+write_good_series()
 {
-	write_patch "$1" "$2" "$3" "$4"
-	sed -i "1s/.*/Subject: perf test: Change it\n\nIt is this,\nand was not.\n---/" "$PATCHES/$1"
-	sed -i "/^---$/r /dev/stdin" "$PATCHES/$1" <<< "$(diffstat -p1 "$PATCHES/$1")"
+	make_good fixes/a.patch a.c
+	make_good core/b.patch b.c
 }
 
 # A shell in the background ignores interrupts, but the script must not.
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$PATCHES" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
 }
 
 expect()
