@@ -7,8 +7,6 @@
 #
 #	scripts/apply-and-build.sh v6.16
 #	scripts/apply-and-build.sh --no-patches v6.18.15
-#
-# The last lines of this file call the steps in order.
 
 set -euo pipefail
 
