@@ -184,106 +184,54 @@ source__use_mirror()
 		source__use_archive "$OPT_MIRROR/$file" "$sum" "$version" "$file (mirror)"
 		return 0
 	done
-	FETCH_NOTES+=("$OPT_MIRROR: no file of $TAG that $PINS_FILE lists")
 	return 1
 }
 
 # --- network ------------------------------------------------------------------
 
-# Status of the fetch functions: 0 fetched, 1 file not found or server not reachable. Any other
-# error, such as a truncated download, ends the run.
+# source__fetch_ORIGIN FILE PART: download FILE to PART
 
 source__fetch_kernel_org()
 {
-	local file=$1 part=$2 major=${PIN_VERSION%%.*} status=0
-
-	STEP_OUTPUT=$part
-	run_logged "fetch $file from kernel.org" curl --fail --location --silent --show-error \
-		--connect-timeout 10 --speed-limit 1000 --speed-time 60 --output "$part" \
-		"https://cdn.kernel.org/pub/linux/kernel/v$major.x/$file" || status=$?
-	case $status in
-	0)	return 0 ;;
-	5|6|7|22|35|60)
-		FETCH_NOTES+=("kernel.org: $(tail -n 1 "$LOG_FILE")") ;;
-	28)	[[ ! -s $part ]] || source__die_short "$file" "$part" "kernel.org"
-		FETCH_NOTES+=("kernel.org: timed out") ;;
-	*)	source__die_short "$file" "$part" "kernel.org" ;;
-	esac
-	return 1
+	curl --fail --location --silent --show-error --connect-timeout 10 --speed-limit 1000 --speed-time 60 \
+		--output "$2" "https://cdn.kernel.org/pub/linux/kernel/v${PIN_VERSION%%.*}.x/$1"
 }
 
-source__die_short()
-{
-	local file=$1 part=$2 origin=$3 size=0
-
-	disk_is_full "$CACHE_DIR" && die "no space left in $CACHE_DIR" "free some space, or set PBM_CACHE"
-	[[ ! -f $part ]] || size=$(stat -c %s -- "$part")
-	rm -f -- "$part"
-	die_logged "truncated download: $file from $origin ended after $size bytes" \
-		"run it again, or name a source with --source, --git or --mirror"
-}
-
-# Print the archives that apt uses, in apt's order.
-source__pool_uris()
-{
-	# shellcheck disable=SC2016 # the $(...) is apt's
-	apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++'
-}
-
-source__fetch_pool()
+# Try the archives that apt uses, in apt's order. For a file: URI, apt makes a symbolic link, but
+# the cache needs the file.
+source__fetch_debian()
 {
 	local file=$1 part=$2 uri uris
 
-	command -v apt-get > /dev/null || return
-	packages__update_lists "$OPT_INSTALL"
-	mapfile -t uris < <(source__pool_uris)
-	((${#uris[@]})) || FETCH_NOTES+=("the Debian pool: apt knows no archive (as root: apt-get update)")
+	# shellcheck disable=SC2016 # the $(...) is apt's
+	mapfile -t uris < <(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | awk '!seen[$0]++')
+	((${#uris[@]})) || echo "apt knows no archive (as root: apt-get update)"
 	for uri in "${uris[@]}"; do
-		STEP_OUTPUT=$part
-		if run_logged "fetch $file from the Debian pool" "$APT_HELPER" \
-			-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
-			download-file "${uri%/}/pool/main/l/linux/$file" "$part"; then
-			# For a file: URI, apt makes a symbolic link. The cache needs the file.
-			[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
-			return
-		fi
-		disk_is_full "$CACHE_DIR" && die "no space left in $CACHE_DIR" "free some space, or set PBM_CACHE"
-		[[ ! -s $part ]] || source__die_short "$file" "$part" "the Debian pool"
-		rm -f -- "$part"
-		FETCH_NOTES+=("the Debian pool: $(grep '^E: Failed' "$LOG_FILE" | tail -n 1 | cut -c 4- || :)")
+		"$APT_HELPER" -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+			download-file "${uri%/}/pool/main/l/linux/$file" "$part" || continue
+		[[ ! -L $part ]] || cp --remove-destination -- "$(realpath -- "$part")" "$part"
+		return
 	done
 	return 1
 }
 
-source__accept_download()
-{
-	local file=$1 part=$2 sum=$3 origin=$4 found size
-
-	found=$(source__sha256 "$part")
-	if [[ $found != "$sum" ]]; then
-		size=$(stat -c %s -- "$part")
-		rm -f -- "$part"
-		die "wrong checksum: $file from $origin ($size bytes) has sha256 $found, the pin of $TAG says $sum" \
-			"run it again; if that does not help, the file was truncated or changed: use --source, --git or --mirror"
-	fi
-	mv -f -- "$part" "$CACHE_DIR/$file" || die "cannot write $CACHE_DIR/$file" "set PBM_CACHE to a directory that you can write"
-}
-
 source__fetch_first()
 {
-	local entry origin file sum version part
+	local entry origin file sum version part found
 
+	packages__update_lists "$OPT_INSTALL"
 	for entry in "${PIN_SOURCES[@]}"; do
 		read -r origin file sum version <<< "$entry"
+		[[ $origin != mirror ]] || continue
 		part=$CACHE_DIR/$file.part
 		rm -f -- "$part"
 		on_exit rm -f -- "$part"
-		case $origin in
-		kernel.org)	source__fetch_kernel_org "$file" "$part" || continue ;;
-		debian)		source__fetch_pool "$file" "$part" || continue ;;
-		*)		continue ;;
-		esac
-		source__accept_download "$file" "$part" "$sum" "$origin"
+		run_logged "fetch $file from $origin" "source__fetch_${origin/./_}" "$file" "$part" || continue
+		found=$(source__sha256 "$part")
+		[[ $found = "$sum" ]] ||
+			die "wrong checksum: $file from $origin has sha256 $found, the pin of $TAG says $sum" \
+				"run it again; if that does not help, the file was changed: use --source, --git or --mirror"
+		mv -f -- "$part" "$CACHE_DIR/$file" || return
 		source__use_archive "$CACHE_DIR/$file" "$sum" "$version" "$file ($origin)"
 		return 0
 	done
@@ -294,19 +242,14 @@ source__fetch_into_cache()
 {
 	mkdir -p -- "$CACHE_DIR" || die "cannot create the cache $CACHE_DIR" "set PBM_CACHE to a directory that you can write"
 	take_lock "$CACHE_DIR/.lock" "the cache $CACHE_DIR"
-	if ! source__use_cache && ! source__fetch_first; then
-		printf '  tried: %s\n' "${FETCH_NOTES[@]}" >&2
-		die "no source of $TAG: not in the cache, and nothing could be fetched" \
+	source__use_cache || source__fetch_first ||
+		die_logged "no source of $TAG: not in the cache, and nothing could be fetched" \
 			"check the network, or name a source with --source, --git or --mirror"
-	fi
 	release_lock
 }
 
 source__find_or_fetch()
 {
-	local base=$1
-
-	FETCH_NOTES=()
 	if [[ -n $OPT_GIT ]]; then
 		source__use_git
 	elif [[ -d $OPT_SOURCE ]]; then
@@ -316,7 +259,7 @@ source__find_or_fetch()
 	elif [[ -n $OPT_SOURCE ]]; then
 		die "--source $OPT_SOURCE: no such file or directory" "name a kernel tree or a tarball"
 	else
-		source__use_base "$base" || source__use_cache || source__use_mirror || source__fetch_into_cache
+		source__use_base "$1" || source__use_cache || source__use_mirror || source__fetch_into_cache
 	fi
 }
 
@@ -351,20 +294,13 @@ source__unpack_part()
 
 source__unpack()
 {
-	local base=$1 part=$1.part version
+	local base=$1 part=$1.part
 
 	rm -rf -- "$part"
 	on_exit rm -rf -- "$part"
-	# shellcheck disable=SC2034 # read by run_logged
-	STEP_OUTPUT=$part
-	if ! run_logged "unpack ${SOURCE_PATH##*/}" source__unpack_part "$part"; then
-		disk_is_full "${base%/*}" && die_logged "no space left in ${base%/*}" "free some space (1.5 GB is enough) or use another --out"
+	run_logged "unpack ${SOURCE_PATH##*/}" source__unpack_part "$part" ||
 		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in ${base%/*}"
-	fi
 	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH has no tools/perf" "name a kernel source"
-	version=$(source__makefile_version "$part/tree/Makefile")
-	[[ $version = "$SOURCE_VERSION" ]] ||
-		die "$SOURCE_PATH unpacks to version $version, expected $SOURCE_VERSION" "correct $PINS_FILE or name another source"
 	rm -rf -- "$base"
 	mv -- "$part" "$base"
 }
