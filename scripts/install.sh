@@ -26,7 +26,7 @@
 # libexec/perf-core is empty.
 #
 # The files are first collected in OUT/install, so the manifest is complete before anything is
-# written below PREFIX. The last lines of this file call the steps in order.
+# written below PREFIX.
 
 set -euo pipefail
 
@@ -239,17 +239,16 @@ stage_tools()
 {
 	local page tool dir file to=$HOME_DIR/tools
 
-	install -D -m 644 -t "$STAGE_DIR$to" -- "$REPO_DIR"/tools/bpf-pprof/*.py || return
+	install -D -m 644 -t "$STAGE_DIR$to" -- "$REPO_DIR"/tools/bpf-pprof/*.py
 	for page in "${TOOL_PAGES[@]}"; do
 		tool=${page%.*}
 		dir=$REPO_DIR/tools/$tool
 		file=$dir/$tool
 		[[ $tool != bpf-stamp ]] || file=$OUT_DIR/$tool
-		install -D -m 755 -- "$file" "$STAGE_DIR$to/$tool" &&
-			stage_command "$PREFIX/bin/$tool" "$tool with perf of $TAG" \
-				"export PERF=\"\${PERF:-$HOME_DIR/bin/perf}\"" "exec $to/$tool \"\$@\"" &&
-			install -D -m 644 -- "$dir/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page" ||
-			return
+		install -D -m 755 -- "$file" "$STAGE_DIR$to/$tool"
+		stage_command "$PREFIX/bin/$tool" "$tool with perf of $TAG" \
+			"export PERF=\"\${PERF:-$HOME_DIR/bin/perf}\"" "exec $to/$tool \"\$@\""
+		install -D -m 644 -- "$dir/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page"
 	done
 }
 
@@ -260,8 +259,9 @@ stage()
 	rm -rf -- "$STAGE_DIR"
 	on_exit rm -rf -- "$STAGE_DIR"
 	build__install "$HOME_DIR" "$STAGE_DIR"
-	{ stage_command "$COMMAND" "perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\"" &&
-		stage_completion && stage_tools; } || die "cannot write $STAGE_DIR" "free some space or use another --out"
+	stage_command "$COMMAND" "perf of $TAG with metadata of BPF programs" "exec $HOME_DIR/bin/perf \"\$@\""
+	stage_completion
+	stage_tools
 }
 
 # --- install and remove -------------------------------------------------------

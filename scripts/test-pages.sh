@@ -59,12 +59,7 @@ run_pages()
 	local status=0
 
 	export PBM_CACHE=$CACHE_DIR
-	set -m
-	/usr/bin/python3 scripts/lib/pages.py "${PAGES[@]}" < /dev/null &
-	STEP_PIDS=("$!")
-	set +m
-	wait "${STEP_PIDS[0]}" || status=$?
-	STEP_PIDS=()
+	run_step /usr/bin/python3 scripts/lib/pages.py "${PAGES[@]}" < /dev/null || status=$?
 	((status != 1)) || end_failed
 	return "$status"
 }

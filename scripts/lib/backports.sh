@@ -44,7 +44,7 @@ backports__unpack()
 	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)-backports
 	BACKPORTS_DIR=$CACHE_DIR/debian/$release
 	[[ ! -d $BACKPORTS_DIR ]] || return 0
-	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory that you can write"
+	mkdir -p -- "$CACHE_DIR/debian"
 	take_lock "$BACKPORTS_DIR.lock" "$BACKPORTS_DIR"
 	if [[ ! -d $BACKPORTS_DIR ]] &&
 		! run_logged "unpack packages of $release" backports__fill "$release" "$@"; then

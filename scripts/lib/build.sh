@@ -12,7 +12,7 @@
 # Reads:
 #	REPO_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
-# In STATE_DIR, the file "building" exists while make runs. A kill or a full disk, which can leave
+# In STATE_DIR, the file "building" exists while make runs. SIGKILL or a full disk, which can leave
 # half-written objects, leaves this file behind. Then the next run starts with an empty build
 # directory. The file "built" is written last, and names everything on which this perf depends.
 
@@ -94,23 +94,18 @@ build__start()
 	fi
 	build__compilers > "$STATE_DIR/compilers"
 	mkdir -p -- "$BUILD_DIR"
-	: > "$STATE_DIR/building" || die "cannot write $STATE_DIR" "free some space or use another --out"
+	: > "$STATE_DIR/building"
+	on_exit build__end
 }
 
-# After a signal, remove the file "building", because make has removed half-written files itself.
-# make cannot do that after SIGKILL or with a full disk.
-build__excuse_signal()
+# After an error or a signal, gcc and make remove half-written files. On a full disk, they cannot.
+build__end()
 {
-	[[ -n $END_SIGNAL && $END_SIGNAL != KILL ]] || return 0
-	disk_is_full "$OUT_DIR" || rm -f -- "$STATE_DIR/building"
+	grep -q 'No space left on device' "$LOG_FILE" || rm -f -- "$STATE_DIR/building"
 }
 
 build__die()
 {
-	if disk_is_full "$OUT_DIR" || grep -q 'No space left on device' "$LOG_FILE"; then
-		die_logged "no space left in $OUT_DIR" "free some space (1.5 GB is enough) or use another --out"
-	fi
-	rm -f -- "$STATE_DIR/building"
 	grep -h -o -i -E 'error: [^.]*(install|missing)[^"]*' "$LOG_FILE" | tail -n 3 | sed 's/^/  /' >&2 || :
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
@@ -145,8 +140,10 @@ build__check_features()
 # Copy perf and rename the copy, so that PERF is always complete.
 build__publish()
 {
-	cp -- "$BUILD_DIR/perf" "$PERF.part" && mv -f -- "$PERF.part" "$PERF" &&
-		build__stamp > "$STATE_DIR/built.part" && mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
+	cp -- "$BUILD_DIR/perf" "$PERF.part"
+	mv -f -- "$PERF.part" "$PERF"
+	build__stamp > "$STATE_DIR/built.part"
+	mv -f -- "$STATE_DIR/built.part" "$STATE_DIR/built"
 }
 
 # Remove perf in BUILD_DIR first: fuzz.sh may have linked a fuzzer with the same name there.
@@ -154,12 +151,10 @@ build__perf()
 {
 	rm -f -- "$STATE_DIR/built" "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
 	on_exit rm -f -- "$PERF.part"
-	on_exit build__excuse_signal
 	build__start
 	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__all || build__die
-	rm -f -- "$STATE_DIR/building"
 	build__check_features "$BUILD_DIR/perf"
-	build__publish || die "cannot write $PERF" "free some space or use another --out"
+	build__publish
 }
 
 build__make_bpf_stamp()
@@ -189,10 +184,8 @@ build__install()
 {
 	build__load_args
 	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
-	on_exit build__excuse_signal
 	build__start
 	run_logged "make install of perf" build__make || build__die
-	rm -f -- "$STATE_DIR/building"
 	run_logged "make perf's man pages" build__make_man_pages "$@" ||
 		die_logged "the man pages cannot be made" "correct what the log shows and run it again"
 }

@@ -83,7 +83,7 @@ debian__unpack()
 	key=$(printf '%s\n' "$packages" | sha256sum | cut -c 1-12)
 	DEBIAN_DIR=$CACHE_DIR/debian/$name-$ARCH_DEBIAN-$key
 	[[ ! -d $DEBIAN_DIR ]] || return 0
-	mkdir -p -- "$CACHE_DIR/debian" || die "cannot create $CACHE_DIR/debian" "set PBM_CACHE to a directory that you can write"
+	mkdir -p -- "$CACHE_DIR/debian"
 	take_lock "$DEBIAN_DIR.lock" "$DEBIAN_DIR"
 	[[ -d $DEBIAN_DIR ]] || debian__unpack_new "$name" "$packages"
 	release_lock
@@ -98,8 +98,6 @@ debian__unpack_new()
 		die "apt knows no archive of Debian" "on Debian, as root: apt-get update"
 	rm -rf -- "$part"
 	on_exit rm -rf -- "$part"
-	# shellcheck disable=SC2034 # read by run_logged
-	STEP_OUTPUT=$part
 	run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$packages" ||
 		die_logged "cannot unpack Debian's packages for $ARCH_DEBIAN" \
 			"check the network and apt's sources, then run it again"

@@ -32,7 +32,7 @@ guests__fill_queue()
 	local program
 
 	rm -rf -- "$VM_DIR"
-	mkdir -p -- "$VM_DIR/queue" || die "cannot write to $VM_DIR" "use another --out"
+	mkdir -p -- "$VM_DIR/queue"
 	for program; do
 		mkdir -p -- "$VM_DIR/queue/$program"
 	done

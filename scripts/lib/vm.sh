@@ -120,8 +120,8 @@ vm__start()
 	local accel=$1 guest=$2 dir=$VM_DIR/$2
 
 	vm__accel_arguments "$accel"
-	{ mkdir -p -- "$dir" && tee "$dir/report" "$dir/console.log" < /dev/null > "$dir/status"; } ||
-		die "cannot write to $dir" "use another --out"
+	mkdir -p -- "$dir"
+	tee "$dir/report" "$dir/console.log" < /dev/null > "$dir/status"
 	set -m
 	setpriv --pdeathsig KILL "$ARCH_QEMU" "${VM_ARGS[@]}" "${VM_ACCEL_ARGS[@]}" \
 		-initrd "$VM_SCRATCH/$guest.cpio" -serial "file:$dir/console.log" -chardev "file,id=report,path=$dir/report" \
@@ -245,7 +245,7 @@ vm__check_guest()
 		vm__end_reports
 		vm__die "$guest" "the guest has not ended after ${PBM_VM_TIMEOUT:-3600} s" "see the report; PBM_VM_TIMEOUT sets the limit"
 	fi
-	end_step "$guest" TERM
+	unset "STEP_PIDS[guest]"
 	[[ ! $(< "$VM_DIR/$guest/status") =~ ^[0-9]+$ ]] || return 0
 	end_steps TERM
 	vm__end_reports
