@@ -390,8 +390,8 @@ report_sanitizers()
 
 	[[ $OPT_SANITIZE != no ]] || return 0
 	find "$RUN_DIR/sanitizers" -type f -exec cat {} + >"$log"
-	grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$log" >"$RUN_DIR/output" ||
-		kind=ok
+	grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$log" >"$RUN_DIR/reports" || kind=ok
+	cat "$RUN_DIR/reports" >>"$log"
 	printf '%s\t%s\t\n' "$kind" "$name" | report__add "$RESULTS" "$log"
 }
 
@@ -439,35 +439,21 @@ leave_out()
 	awk -F '\t' -v OFS='\t' -v reason="$ALL_ONLY" '
 		$1 == "skip" && $3 == reason { $1 = "all" }
 		$1 == "skip" && $3 ~ /^does not apply to / { $1 = "lacks" }
-		{ print; fflush() }'
+		{ print }'
 }
 
-# report_program LOG [AWK-OPTION...]: report the results in LOG that were not reported before. With
-# --lacking, a failed test counts as passed, but a program that ends too early has failed.
-report_program()
-{
-	local log=$1 name=${1##*/} known expect=(cat)
-
-	[[ $OPT_LACKING = no ]] ||
-		expect=(report__expect_failures "$OPT_FILTER" "passes although it is in selftests/lacks for $TAG")
-	known=$(wc -l <"$RUN_DIR/reported")
-	awk "${@:2}" -v program="${name%.log}" -f "$SELFTESTS_DIR/lib/ktap.awk" "$RUN_DIR/output" |
-		tail -n +$((known + 1)) | tee -a "$RUN_DIR/reported" | leave_out | "${expect[@]}" | report__add "$RESULTS" "$log"
-}
-
-report_unfinished_program()
-{
-	[[ $OPT_VERBOSE = yes ]] || report_program "$1" -v unfinished=1
-}
-
+# With --lacking, a failed test counts as passed, but a program that ends too early has failed.
 run_program()
 {
-	local log=${1##*/}
+	local name=${1##*/} log expect=(cat)
 
-	log=$LOGS_DIR/${log%.sh}.log
-	: >"$RUN_DIR/reported"
-	report__run "$log" report_unfinished_program run_kselftest "$1" || :
-	report_program "$log"
+	name=${name%.sh}
+	log=$LOGS_DIR/$name.log
+	[[ $OPT_LACKING = no ]] ||
+		expect=(report__expect_failures "$OPT_FILTER" "passes although it is in selftests/lacks for $TAG")
+	report__run "$log" run_kselftest "$1" || :
+	awk -v program="$name" -f "$SELFTESTS_DIR/lib/ktap.awk" "$log" |
+		leave_out | "${expect[@]}" | report__add "$RESULTS" "$log"
 }
 
 # Always use -vv, with which perf test prints the reasons for skips and failures: a failure might
@@ -479,10 +465,10 @@ run_perf_test()
 
 	mkdir -- "$RUN_DIR/bin"
 	ln -s -- "$PERF" "$RUN_DIR/bin/perf"
-	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig report__run "$log" true \
+	TMPDIR=$RUN_DIR PERF_CONFIG=$RUN_DIR/perfconfig report__run "$log" \
 		env -C "$TREE_DIR/tools/perf" timeout "$((PERF_TEST_TIMEOUT * SCALE))" "$RUN_DIR/bin/perf" test -vv bpf-metadata || status=$?
 	printf '%d\t%s\n' $(((${EPOCHREALTIME/./} - start) / 1000)) "$PERF_TEST" >>"$TIMES"
-	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$RUN_DIR/output" >"$RUN_DIR/results"
+	awk -f "$SELFTESTS_DIR/lib/perf-test.awk" "$log" >"$RUN_DIR/results"
 	if ((status)) && ! grep -q '^not ok' "$RUN_DIR/results"; then
 		printf 'not ok\t%s\tended with status %d\n' "$PERF_TEST" "$status" >>"$RUN_DIR/results"
 	fi

@@ -7,10 +7,8 @@
 # left out, "all" or "lacks". RESULTS is a file of such lines.
 #
 # Usage (after lib/common.sh):
-#	report__run LOG HOOK COMMAND...	run COMMAND in its own process group, which
-#				common.sh ends after a signal; write its output to LOG and
-#				return its status. Call HOOK LOG after each test that
-#				passed or failed
+#	report__run LOG COMMAND...	run COMMAND, write its output to LOG, and return its
+#				status. End all processes that it has left
 #	report__add RESULTS LOG	add the results on stdin, and print them; for a failed
 #				test, also print its output
 #	report__expect_failures NAMES REASON
@@ -24,41 +22,19 @@
 #				failed or no test has run
 #
 # Reads:
-#	RUN_DIR		a directory of this run, on this machine. RUN_DIR/output is a copy
-#			of LOG that is read while it grows. LOG itself may be on the host
-#			of this guest
+#	RUN_DIR		a directory of this run, on this machine
 #	OPT_VERBOSE	yes: print the whole output of every program
 
-# shellcheck disable=SC2034 # common.sh reads STEP_PIDS
+# kselftest's runner opens its output once more, so append to the log.
 report__run()
 {
-	local log=$1 hook=$2 status=0 output recorder group
+	local log=$1 status=0
 
-	shift 2
-	exec {output}> >(report__record "$log" "$hook")
-	recorder=$!
-	set -m
-	"$@" >&"$output" 2>&1 </dev/null &
-	STEP_PIDS=("$!") group=$!
-	set +m
-	exec {output}>&-
-	wait "$group" || status=$?
-	STEP_PIDS=()
-	wait_for_group "$group"
-	wait "$recorder" || die "cannot write $log" "free some space or use another --out"
+	shift
+	: >"$log"
+	run_step "$@" >>"$log" 2>&1 </dev/null || status=$?
+	wait_for_group "$!"
 	return "$status"
-}
-
-report__record()
-{
-	local log=$1 hook=$2 line to_log to_copy
-
-	trap '' INT TERM HUP
-	exec {to_log}>"$log" {to_copy}>"$RUN_DIR/output"
-	while IFS= read -r line || [[ -n $line ]]; do
-		printf '%s\n' "$line" >&"$to_copy" && printf '%s\n' "$line" >&"$to_log" || return
-		[[ ! $line =~ ^'# '(not )?'ok ' || $line = *'# SKIP'* ]] || "$hook" "$log"
-	done
 }
 
 # Print all lines at once. Otherwise lines of another guest may come between them.
@@ -72,7 +48,7 @@ report__print_results()
 {
 	local log=$1 kind name reason
 
-	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$RUN_DIR/output"
+	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$log"
 	while IFS=$'\t' read -r kind name reason; do
 		case $kind in
 		ok)	msg "ok      $name" ;;
@@ -101,7 +77,7 @@ report__print_failure()
 		}
 		{ line[n++] = $0 }
 		END { for (i = n > 20 ? n - 20 : 0; i < n; i++) print line[i] }
-	' "$RUN_DIR/output" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
+	' "$log" | sed 's/^# #\{0,1\} \{0,1\}//; s/^/  | /'
 	printf '  log: %s\n' "$log"
 }
 
