@@ -29,8 +29,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/backports.sh"
 . "$SCRIPTS_DIR/lib/cross.sh"
 . "$SCRIPTS_DIR/lib/kernel.sh"
-. "$SCRIPTS_DIR/lib/splats.sh"
-. "$SCRIPTS_DIR/lib/vm.sh"
 . "$SCRIPTS_DIR/lib/guests.sh"
 . "$SCRIPTS_DIR/lib/report.sh"
 
@@ -541,7 +539,7 @@ run_here()
 run_in_vm()
 {
 	kernel__prepare
-	vm__prepare
+	guests__prepare
 	guests__fill_queue "${PROGRAMS[@]}"
 	print_inputs
 	msg "kernel    $KERNEL_FROM"

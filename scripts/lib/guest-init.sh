@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Pid 1 of a guest, after guest-initramfs.sh. It mounts the file systems that tests need, runs the
-# command of vm.sh, which is in /run/pbm-command, and ends the guest. The output of the command
+# command of guests.sh, which is in /run/pbm-command, and ends the guest. The output of the command
 # goes to the port "report". A line "# status FILE" of the command names a file. This script writes
 # "started" to this file, and later the exit status of the command. An error in this script ends pid
 # 1, and so the guest, without a status.

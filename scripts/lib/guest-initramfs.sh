@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # /init of a guest's initramfs, run by busybox. It mounts the host's directories as the root of
-# the guest, and starts guest-init.sh. vm.sh has put /shares (lines "TAG ro|rw PATH"), /command
+# the guest, and starts guest-init.sh. guests.sh has put /shares (lines "TAG ro|rw PATH"), /command
 # and /next (the path of guest-init.sh) into the initramfs.
 
 PATH=/bin

@@ -103,7 +103,7 @@ kernel__build()
 	rm -rf -- "$part"
 }
 
-# shellcheck disable=SC2034 # read by vm.sh
+# shellcheck disable=SC2034 # read by guests.sh
 kernel__prepare()
 {
 	local dir
