@@ -8,29 +8,18 @@
 #		--clean		OPT_CLEAN	yes
 #		--out:		OPT_OUT
 #		--sanitize::	OPT_SANITIZE	address
-#		--peer:		PEERS[]
 #		--uninstall	OPT_UNINSTALL	yes	instead
 #	END
 #
 # A line has an option, the variable that it sets, and the value. An option with a colon has an
-# argument, which is the value. With two colons, the argument is optional. With [], the value is
-# added to an array. A variable keeps its value if its option isn't given. -h and --help call
+# argument, which is the value. With two colons, the argument is optional. A
+# variable keeps its value if its option isn't given. -h and --help call
 # print_usage. After an option with "instead", no TAG is given.
 #
 # Sets:
 #	TAG		empty after an option with "instead"
 #	OPTIONS_PASSED	the given options that scripts pass on to other scripts: --mirror,
 #			--jobs, --no-install, --quiet
-
-options__set()
-{
-	if [[ $1 = *'[]' ]]; then
-		local -n array=${1%'[]'}
-		array+=("$2")
-	else
-		printf -v "$1" %s "$2"
-	fi
-}
 
 # shellcheck disable=SC2034 # the scripts read TAG and OPTIONS_PASSED
 options__parse()
@@ -65,7 +54,7 @@ options__parse()
 			shift
 		fi
 		[[ -z ${is_instead[$option]} ]] || alone=$option
-		options__set "${variables[$option]}" "$value"
+		printf -v "${variables[$option]}" %s "$value"
 		shift
 	done
 	shift

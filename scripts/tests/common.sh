@@ -32,17 +32,16 @@ call_options()
 			. "$0/lib/$lib.sh"
 		done
 		print_usage() { echo "usage: x.sh"; }
-		OUT=out LIST=()
+		OUT=out
 		options__parse "$@" <<-END
 			--clean		CLEAN	yes
 			--out:		OUT
 			-o:		OUT
 			--kind::	KIND	default
-			--add:		LIST[]
 			--jobs:		JOBS
 			--quiet		PBM_QUIET	1
 		END
-		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" "${LIST[@]}" / "${OPTIONS_PASSED[@]}" "$TAG"' \
+		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" / "${OPTIONS_PASSED[@]}" "$TAG"' \
 		"$SCRIPTS_DIR" "$@"
 }
 
@@ -61,7 +60,6 @@ test_options_set_their_variables()
 	options_set '[no][][none][/]' --out ''
 	options_set '[no][out][default][/]' --kind
 	options_set '[no][out][other][/]' --ki=other
-	options_set '[no][out][none][a][b c][/]' --add a --add 'b c'
 	options_set '[no][out][none][/][--quiet][--jobs][2]' --quiet --jobs 2
 	expect_status 0 call_options --clean -h
 	printed "usage: x.sh"
