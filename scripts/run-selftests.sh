@@ -26,7 +26,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/source.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
-. "$SCRIPTS_DIR/lib/backports.sh"
 . "$SCRIPTS_DIR/lib/cross.sh"
 . "$SCRIPTS_DIR/lib/kernel.sh"
 . "$SCRIPTS_DIR/lib/guests.sh"
@@ -588,7 +587,7 @@ prepare()
 		apply_and_build "$TAG"
 		HOST_PERF=$REPO_DIR/out/$TAG/perf
 	else
-		backports__unpack "${BACKPORTS[@]}"
+		debian__unpack_backports "${BACKPORTS[@]}"
 	fi
 	build_selftests
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Use mmdebstrap in two ways: unpack packages of any architecture in the cache, for guests and
-# cross builds, and make clean Debian systems, in which CI and the tests of install.sh run commands.
+# Unpack packages of any architecture in the cache, for guests and cross builds, and newer packages
+# from this release's backports, for tests. Also make clean Debian systems, in which CI and the tests
+# of install.sh run commands.
 #
 # Usage for packages (after lib/{common,packages,arch}.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
@@ -10,6 +11,9 @@
 #					newer packages, remove the directory
 #	debian__unpack_userland		unpack the programs of a guest of ARCH, and the
 #					libraries for cross builds, as one consistent set
+#	debian__unpack_backports PACKAGE...
+#					unpack the backports of these packages once, and set
+#					BACKPORTS_DIR. If there are none, warn and set it to ""
 # Usage for systems (as root, without the other libraries):
 #	debian__make_root DIR RELEASE VARIANT PACKAGES	make a system in DIR, complete or not at
 #					all. RELEASE is a code name, or empty for the release
@@ -20,7 +24,7 @@
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
 # Sets:
-#	DEBIAN_DIR
+#	DEBIAN_DIR BACKPORTS_DIR
 #
 # Packages come from the archive that apt uses on this machine, with its signatures.
 
@@ -107,6 +111,46 @@ debian__unpack_new()
 debian__unpack_userland()
 {
 	debian__unpack userland "${USERLAND_PACKAGES[@]}"
+}
+
+debian__backports_apt()
+{
+	apt-get -q -y -o Dir::Etc::SourceList="$BACKPORTS_DIR.part/sources.list" -o Dir::Etc::SourceParts=- \
+		-o Dir::State::Lists="$BACKPORTS_DIR.part/lists" -o APT::Sandbox::User=root "$@"
+}
+
+debian__fill_backports()
+{
+	local release=$1 part=$BACKPORTS_DIR.part deb
+
+	shift
+	rm -rf -- "$part"
+	mkdir -p -- "$part/lists/partial" "$part/root" || return
+	debian__sources | sed -n "s/ ${release%-backports} main\$/ $release main/p" >"$part/sources.list" &&
+		test -s "$part/sources.list" &&
+		debian__backports_apt update &&
+		(cd -- "$part" && debian__backports_apt download "${@/%//$release}") || return
+	for deb in "$part"/*.deb; do
+		dpkg -x "$deb" "$part/root" || return
+	done
+	mv -- "$part/root" "$BACKPORTS_DIR" && rm -rf -- "$part"
+}
+
+debian__unpack_backports()
+{
+	local release
+
+	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)-backports
+	BACKPORTS_DIR=$CACHE_DIR/debian/$release
+	[[ ! -d $BACKPORTS_DIR ]] || return 0
+	mkdir -p -- "$CACHE_DIR/debian"
+	take_lock "$BACKPORTS_DIR.lock" "$BACKPORTS_DIR"
+	if [[ ! -d $BACKPORTS_DIR ]] &&
+		! run_logged "unpack packages of $release" debian__fill_backports "$release" "$@"; then
+		warn "no packages of $release, see $LOG_FILE; their tests are skipped"
+		BACKPORTS_DIR=
+	fi
+	release_lock
 }
 
 debian__make_root()
