@@ -37,8 +37,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
-. "$SCRIPTS_DIR/lib/manifest.sh"
-. "$SCRIPTS_DIR/lib/deb.sh"
 
 # The man pages of the programs in tools/
 TOOL_PAGES=(bpf-compare.1 bpf-owners.8 bpf-pprof.1 bpf-stamp.8)
@@ -159,21 +157,69 @@ resolve_build()
 	STAGE_DIR=$OUT_DIR/install
 }
 
-# --- before anything is built -------------------------------------------------
+# --- the manifest -------------------------------------------------------------
 
-check_owner()
+# The manifest lists the files of an installation with their checksums, and its directories. Paths
+# are relative to DESTDIR/. A line is "file SHA256 PATH", "dir PATH" for a directory that the
+# installation has made, or "root DIR" for DESTDIR.
+
+manifest__print()
 {
-	local path owner next
+	local dir
 
-	for path in "$OUT_DIR" "$TREE_DIR" "$BUILD_DIR"; do
-		[[ -e $path && ! -O $path ]] || continue
-		owner=$(stat -c %U -- "$path")
-		next="run it as $owner"
-		((EUID)) || next="as $owner: scripts/install.sh --prefix ${PREFIX:-/} --destdir DIR $TAG; then as root: tar -C DIR -c . | tar -C / -x --no-same-owner --no-overwrite-dir"
-		die "$path belongs to $owner: make would fail there, or leave files of another user" \
-			"$next" "or build another perf: --out DIR"
+	printf '%s\n' "# scripts/install.sh --uninstall of perf-bpf-metadata removes this" "root ${DESTDIR:-/}"
+	while read -r dir; do
+		[[ -d $DESTDIR/$dir && /$dir/ != "$HOME_DIR"/* ]] || printf 'dir %s\n' "$dir"
+	done < <(find "$1" -mindepth 1 -type d -printf '%P\n' | sort -r)
+	(cd "$1" && find . -type f -printf '%P\0' | sort -z | xargs -0 sha256sum --) | sed 's/^\([0-9a-f]*\) ./file \1 /'
+}
+
+# manifest__write DIR: write the manifest for DIR, right before its files are installed
+manifest__write()
+{
+	local text
+
+	text=$(manifest__print "$1") &&
+		mkdir -p -- "${MANIFEST%/*}" &&
+		printf '%s\n' "$text" >"$MANIFEST.part" &&
+		mv -f -- "$MANIFEST.part" "$MANIFEST"
+}
+
+manifest__files()
+{
+	[[ ! -f $MANIFEST ]] || sed -n 's/^file [0-9a-f]* //p' "$MANIFEST"
+}
+
+# A missing file does not count as changed.
+manifest__changed()
+{
+	[[ -f $MANIFEST ]] || return 0
+	sed -n 's/^file \([0-9a-f]*\) /\1  /p' "$MANIFEST" |
+		(cd "$DESTDIR/" && sha256sum --check --quiet --ignore-missing 2>/dev/null) |
+		sed -n 's/: FAILED.*//p' || :
+}
+
+# manifest__remove [FILE...]: remove all files except FILE..., the bytecode that Python has written
+# beside the modules, directories that are empty, and the manifest if no FILE is given. If the files
+# were installed into another root, and then copied here, keep directories that other software may
+# use.
+manifest__remove()
+{
+	local path dirs only=''
+
+	grep -q -x -F -e "root ${DESTDIR:-/}" -- "$MANIFEST" || only=${HOME_DIR#/}
+	mapfile -t dirs < <(sed -n "s,^dir \\($only\\),\\1,p" "$MANIFEST")
+	while read -r path; do
+		rm -f -- "$DESTDIR/$path" || die "cannot remove $DESTDIR/$path" "see above; then run it again"
+	done < <(comm -23 <(manifest__files | sort) <(printf '%s\n' "$@" | sort))
+	find "$DESTDIR$HOME_DIR" -depth \( -path '*/__pycache__/*.pyc' -o -name __pycache__ -empty \) -delete
+	(($#)) || rm -f -- "$MANIFEST"
+	for path in "${dirs[@]}"; do
+		rmdir -- "$DESTDIR/$path" 2>/dev/null || :
 	done
 }
+
+# --- before anything is built -------------------------------------------------
 
 # Try to write: modes do not limit root, and say nothing about a read-only file system.
 check_writable()
@@ -264,6 +310,72 @@ stage()
 	stage_tools
 }
 
+# --- the package --------------------------------------------------------------
+
+# dpkg-shlibdeps needs a file debian/control in the current directory.
+deb__print_depends()
+{
+	local stage=$1 files=()
+
+	mapfile -t files < <(find "$stage" -type f \( -perm /111 -o -name '*.so' \) -exec grep -l -a '^.ELF' {} +)
+	(cd "$stage/DEBIAN" && mkdir debian && : >debian/control &&
+		dpkg-shlibdeps -O "${files[@]}" && rm -r debian) | sed -n 's/^shlibs:Depends=//p'
+}
+
+deb__print_control()
+{
+	local stage=$1 version=$2 arch=$3 depends
+
+	depends=$(deb__print_depends "$stage") && cat <<-END
+		Package: perf-bpfmeta
+		Version: $version
+		Architecture: $arch
+		Maintainer: ${DEBFULLNAME:-$(id -un)} <${DEBEMAIL:-$(id -un)@$(hostname)}>
+		Installed-Size: $(du -s -k --apparent-size "$stage" | cut -f 1)
+		Depends: $depends, python3
+		Recommends: bpftool, man-db, python3-protobuf
+		Section: utils
+		Priority: optional
+		Description: perf that records which build of each BPF program ran
+		 perf of Linux $TAG with the patches of perf-bpf-metadata, as perf_bpfmeta, beside
+		 the perf of the distribution; and bpf-compare, bpf-owners, bpf-pprof and bpf-stamp.
+	END
+}
+
+# prerm removes the bytecode that Python has written beside the modules that it has read.
+deb__fill()
+{
+	local stage=$1 file=$2 control=$1/DEBIAN
+
+	install -D -m 644 -- "$REPO_DIR/COPYING" "$stage/usr/share/doc/perf-bpfmeta/copyright" &&
+		find "$stage/usr/share/man" -type f -exec gzip -9 -n {} + &&
+		mkdir -p -- "$control" &&
+		deb__print_control "$stage" "$3" "$4" >"$control/control" &&
+		printf '%s\n' '#!/bin/sh' "find $HOME_DIR -depth -name __pycache__ -exec rm -r {} +" >"$control/prerm" &&
+		chmod 755 -- "$control/prerm" &&
+		(cd "$stage" && find usr -type f -print0 | sort -z | xargs -0 md5sum -- >DEBIAN/md5sums) &&
+		dpkg-deb --root-owner-group --build "$stage" "$file.part" &&
+		rm -f -- "${file%/*}"/perf-bpfmeta_*.deb &&
+		mv -- "$file.part" "$file"
+}
+
+# deb__build STAGE OUT VERSION: make a package in OUT from the directory STAGE. The revision is the time
+# of the checked-out commit, so that the package of a later commit has a higher version. Without git,
+# it is the time of the build.
+deb__build()
+{
+	local -x SOURCE_DATE_EPOCH
+	local version arch file
+
+	SOURCE_DATE_EPOCH=$(git -C "$REPO_DIR" log -1 --format=%ct 2>/dev/null || date +%s)
+	version=$3-$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d.%H%M%S)~$(. /etc/os-release && echo "$ID${VERSION_ID:-}")
+	arch=$(dpkg --print-architecture)
+	file=$2/perf-bpfmeta_${version}_$arch.deb
+	run_logged "make the package" deb__fill "$1" "$file" "$version" "$arch" ||
+		die_logged "the package cannot be made" "correct what the log shows and run it again"
+	printf '%s\n' "$file"
+}
+
 # --- install and remove -------------------------------------------------------
 
 # The manifest comes first, so that an interrupted installation can be removed. Existing directories
@@ -330,7 +442,6 @@ if [[ $OPT_UNINSTALL = yes ]]; then
 fi
 resolve_build
 arch__load ''
-check_owner
 if [[ $OPT_DEB = no ]]; then
 	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
 		check_writable "$DESTDIR$dir"
