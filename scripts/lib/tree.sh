@@ -25,11 +25,9 @@
 #	manifest	path, size and mtime of all files of the tree after the last complete run
 #	applied		source and series of the last complete run; written last
 
-TREE_STAMP_FORMAT=1
-
 tree__stamp()
 {
-	printf '%s\n' "format $TREE_STAMP_FORMAT" "source $SOURCE_ID" "series $SERIES_ID"
+	printf '%s\n' "source $SOURCE_ID" "series $SERIES_ID"
 }
 
 tree__manifest()
