@@ -48,7 +48,7 @@ print_usage()
 	cat <<END
 usage: scripts/install.sh [options] TAG
        scripts/install.sh --deb [options] TAG
-       scripts/install.sh [--prefix DIR] [--destdir DIR] [--force] --uninstall
+       scripts/install.sh [--prefix DIR] [--destdir DIR] --uninstall
 
 Installs perf of the kernel TAG with this repository's patches: perf, its
 man pages, shell completion, scripts, tips and tests; and the programs of tools/:
@@ -70,10 +70,7 @@ Where:
                     \$DEBFULLNAME with \$DEBEMAIL
 
 Removal:
-  --uninstall       remove the installed files, and directories that become empty.
-                    Keep and list files that were changed after the installation
-  --force           also replace or remove files that were changed after the
-                    installation, and replace files that are not from this script
+  --uninstall       remove the installed files, and directories that become empty
 
 Build:
   --out DIR         where perf is built (default: out/TAG)
@@ -85,7 +82,7 @@ Build:
 
 The last two lines of the output are the path of the command or of the package, and
 the version of its perf.
-Exit status: 0 done, 1 --uninstall has kept changed files, 2 could not run.
+Exit status: 0 done, 2 could not run.
 END
 }
 
@@ -97,7 +94,6 @@ parse_options()
 		--destdir:	OPT_DESTDIR
 		--deb		OPT_DEB		yes
 		--uninstall	OPT_UNINSTALL	yes	instead
-		--force		OPT_FORCE	yes
 		--out:		OPT_OUT
 		--mirror:	OPT_MIRROR
 		--jobs:		JOBS
@@ -116,8 +112,8 @@ check_options()
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
-	[[ $OPT_DEB = no || $OPT_PREFIX$OPT_DESTDIR$OPT_FORCE$OPT_UNINSTALL = /usr/localnono ]] ||
-		die_usage "--deb excludes --prefix, --destdir, --force and --uninstall"
+	[[ $OPT_DEB = no || $OPT_PREFIX$OPT_DESTDIR$OPT_UNINSTALL = /usr/localno ]] ||
+		die_usage "--deb excludes --prefix, --destdir and --uninstall"
 	[[ -n $TAG ]] || return 0
 	pin__check_tag "$TAG"
 }
@@ -159,9 +155,9 @@ resolve_build()
 
 # --- the manifest -------------------------------------------------------------
 
-# The manifest lists the files of an installation with their checksums, and its directories. Paths
-# are relative to DESTDIR/. A line is "file SHA256 PATH", "dir PATH" for a directory that the
-# installation has made, or "root DIR" for DESTDIR.
+# The manifest lists the files of an installation and its directories. Paths are relative to
+# DESTDIR/. A line is "file PATH", "dir PATH" for a directory that the installation has made, or
+# "root DIR" for DESTDIR. In older manifests, a file has its sha256 before the path.
 
 manifest__print()
 {
@@ -171,7 +167,7 @@ manifest__print()
 	while read -r dir; do
 		[[ -d $DESTDIR/$dir && /$dir/ != "$HOME_DIR"/* ]] || printf 'dir %s\n' "$dir"
 	done < <(find "$1" -mindepth 1 -type d -printf '%P\n' | sort -r)
-	(cd "$1" && find . -type f -printf '%P\0' | sort -z | xargs -0 sha256sum --) | sed 's/^\([0-9a-f]*\) ./file \1 /'
+	find "$1" -type f -printf 'file %P\n' | sort
 }
 
 # manifest__write DIR: write the manifest for DIR, right before its files are installed
@@ -187,22 +183,12 @@ manifest__write()
 
 manifest__files()
 {
-	[[ ! -f $MANIFEST ]] || sed -n 's/^file [0-9a-f]* //p' "$MANIFEST"
+	[[ ! -f $MANIFEST ]] || sed -n -E 's/^file ([0-9a-f]{64} )?//p' "$MANIFEST"
 }
 
-# A missing file does not count as changed.
-manifest__changed()
-{
-	[[ -f $MANIFEST ]] || return 0
-	sed -n 's/^file \([0-9a-f]*\) /\1  /p' "$MANIFEST" |
-		(cd "$DESTDIR/" && sha256sum --check --quiet --ignore-missing 2>/dev/null) |
-		sed -n 's/: FAILED.*//p' || :
-}
-
-# manifest__remove [FILE...]: remove all files except FILE..., the bytecode that Python has written
-# beside the modules, directories that are empty, and the manifest if no FILE is given. If the files
-# were installed into another root, and then copied here, keep directories that other software may
-# use.
+# Remove all files, the bytecode that Python has written beside the modules, and directories that are
+# empty. If the files were installed into another root, and then copied here, keep directories that
+# other software may use.
 manifest__remove()
 {
 	local path dirs only=''
@@ -211,9 +197,9 @@ manifest__remove()
 	mapfile -t dirs < <(sed -n "s,^dir \\($only\\),\\1,p" "$MANIFEST")
 	while read -r path; do
 		rm -f -- "$DESTDIR/$path" || die "cannot remove $DESTDIR/$path" "see above; then run it again"
-	done < <(comm -23 <(manifest__files | sort) <(printf '%s\n' "$@" | sort))
+	done < <(manifest__files)
 	find "$DESTDIR$HOME_DIR" -depth \( -path '*/__pycache__/*.pyc' -o -name __pycache__ -empty \) -delete
-	(($#)) || rm -f -- "$MANIFEST"
+	rm -f -- "$MANIFEST"
 	for path in "${dirs[@]}"; do
 		rmdir -- "$DESTDIR/$path" 2>/dev/null || :
 	done
@@ -243,18 +229,8 @@ check_strangers()
 		[[ -e $DESTDIR$path || -L $DESTDIR$path ]] || continue
 		! manifest__files | grep -x -F -e "${path#/}" >/dev/null || continue
 		die "$DESTDIR$path is there and not from this script" \
-			"move it away, or use another --name or --prefix, or --force"
+			"move it away, or use another --name or --prefix"
 	done
-}
-
-check_changes()
-{
-	local changed=()
-
-	mapfile -t changed < <(manifest__changed)
-	((${#changed[@]})) || return 0
-	printf '  changed: %s\n' "${changed[@]/#/$DESTDIR/}" >&2
-	die "${#changed[@]} installed files were changed after the installation" "keep copies if you need them, then use --force"
 }
 
 # --- stage --------------------------------------------------------------------
@@ -396,7 +372,7 @@ install_stage()
 	mkdir -p -- "$DESTDIR/" || die "cannot create $DESTDIR" "use another --destdir"
 	[[ ! -f $MANIFEST ]] || manifest__remove
 	copy_stage || die "cannot write to $DESTDIR$PREFIX" \
-		"free some space, then run it again with --force; or remove its files with --uninstall --force"
+		"free some space, then run it again; or remove its files with --uninstall"
 	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$target --uninstall removes them"
 }
 
@@ -410,24 +386,18 @@ print_result()
 
 uninstall()
 {
-	local changed=() left=()
+	local left=()
 
 	[[ -f $MANIFEST ]] ||
 		die "nothing to remove: $MANIFEST is not there" "name the --prefix and the --destdir that it was installed with"
 	check_writable "$DESTDIR$HOME_DIR"
-	[[ $OPT_FORCE = yes ]] || mapfile -t changed < <(manifest__changed)
-	manifest__remove "${changed[@]}"
-	if ((${#changed[@]})); then
-		printf '  changed: %s\n' "${changed[@]/#/$DESTDIR/}" >&2
-		warn "${#changed[@]} files were changed since they were installed, and are kept; --force removes them"
-		end_failed
-	fi
+	manifest__remove
 	[[ ! -d $DESTDIR$HOME_DIR ]] || mapfile -t left < <(find "$DESTDIR$HOME_DIR" -not -type d)
 	((${#left[@]} == 0)) || warn "these files were not installed and are kept: ${left[*]}"
 	msg "removed from $DESTDIR${PREFIX:-/}"
 }
 
-OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_FORCE=no OPT_DEB=no
+OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_DEB=no
 OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2034 # read by lib/build.sh
@@ -446,7 +416,7 @@ if [[ $OPT_DEB = no ]]; then
 	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
 		check_writable "$DESTDIR$dir"
 	done
-	[[ $OPT_FORCE = yes ]] || { check_strangers; check_changes; }
+	check_strangers
 else
 	MAN_PACKAGES+=(dpkg-dev)
 fi
