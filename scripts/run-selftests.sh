@@ -206,18 +206,6 @@ check_expected_skips()
 	OPT_EXPECTED=$(realpath -- "$OPT_EXPECTED")
 }
 
-# check_other_perf VARIABLE DIR: check the perf that VARIABLE names (default: out/DIR/perf)
-check_other_perf()
-{
-	local -n other=$1
-	local built=$REPO_DIR/out/$2/perf
-
-	if [[ -z ${other+set} && -x $built ]]; then
-		other=$built
-	fi
-	[[ -z ${other:-} || -x $other ]] || die "$1=$other: not a program" "correct or unset it"
-}
-
 # Print NAME=PATH for each perf that was built, for all tags.
 built_perfs()
 {
@@ -291,26 +279,6 @@ resolve_paths()
 	[[ -z $OPT_PERF ]] || PERF=$(realpath -- "$OPT_PERF")
 }
 
-# Print VARIABLE DIR TAG for each unpatched perf that has to be built.
-perfs_to_build()
-{
-	[[ $OPT_VM$OPT_PERF = no ]] || return 0
-	[[ -n ${PBM_UNPATCHED_PERF+set} ]] || echo "PBM_UNPATCHED_PERF $TAG-unpatched $TAG"
-	[[ $OPT_ALL = yes ]] || return 0
-	[[ -n ${PBM_PEER_PERF+set} ]] || echo "PBM_PEER_PERF $PEER_TAG-unpatched $PEER_TAG"
-	[[ -n ${PBM_OLD_PERF+set} ]] || echo "PBM_OLD_PERF $OLD_TAG-unpatched $OLD_TAG"
-}
-
-print_plan()
-{
-	local dir
-
-	[[ -x $PERF ]] || msg "to build  $PERF: 2 minutes, 800 MB"
-	while read -r _ dir _; do
-		msg "to build  $REPO_DIR/out/$dir/perf: 2 minutes, 800 MB"
-	done < <(perfs_to_build)
-}
-
 # apply_and_build OPTION... TAG
 apply_and_build()
 {
@@ -318,17 +286,18 @@ apply_and_build()
 		die "perf was not built" "see above; then run this again"
 }
 
-prepare_unpatched_perfs()
+# prepare_unpatched_perf VARIABLE TAG BUILD: check the perf that VARIABLE names. By default, this is the
+# unpatched perf of TAG. If that perf is missing and BUILD is yes, build it.
+prepare_unpatched_perf()
 {
-	local perfs variable dir tag
+	local -n perf=$1
+	local out=$REPO_DIR/out/$2$ARCH_SUFFIX-unpatched
 
-	mapfile -t perfs < <(perfs_to_build)
-	for variable in "${perfs[@]}"; do
-		read -r variable dir tag <<<"$variable"
-		# Two variables may name the same perf, so it may be there by now.
-		[[ -x $REPO_DIR/out/$dir/perf ]] || apply_and_build --no-patches "$tag"
-		printf -v "$variable" %s "$REPO_DIR/out/$dir/perf"
-	done
+	if [[ -z ${perf+set} ]]; then
+		[[ -x $out/perf || $3 = no ]] || apply_and_build --no-patches "$2"
+		[[ ! -x $out/perf ]] || perf=$out/perf
+	fi
+	[[ -z ${perf:-} || -x $perf ]] || die "$1=$perf: not a program" "correct or unset it"
 }
 
 # Build the sanitized perf outside of OUT_DIR, because tests link with the libbpf in OUT_DIR.
@@ -569,7 +538,7 @@ print_totals()
 
 prepare()
 {
-	local clangs=()
+	local clangs=() build=yes
 
 	packages__update_lists "$OPT_INSTALL"
 	mapfile -t clangs < <(packages__numbered clang | sed -n '1p; $p')
@@ -580,7 +549,11 @@ prepare()
 	check_bpftool
 	# With --perf, the tests need only the tree and its libbpf, so an older build is enough.
 	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"
-	prepare_unpatched_perfs
+	[[ $OPT_VM$OPT_PERF = no ]] || build=no
+	prepare_unpatched_perf PBM_UNPATCHED_PERF "$TAG" "$build"
+	[[ $OPT_ALL = yes ]] || build=no
+	prepare_unpatched_perf PBM_PEER_PERF "$PEER_TAG" "$build"
+	prepare_unpatched_perf PBM_OLD_PERF "$OLD_TAG" "$build"
 	prepare_sanitized_perf
 	if arch__is_foreign; then
 		# The perf of this host also reads a recording from such a guest.
@@ -609,9 +582,6 @@ check_expected_skips
 # A filter names tests, so do not leave out tests that only --all runs.
 RUN_ALL=0
 [[ $OPT_ALL$OPT_VM$OPT_GUEST$OPT_FILTER = nono ]] || RUN_ALL=1
-check_other_perf PBM_UNPATCHED_PERF "$TAG$ARCH_SUFFIX-unpatched"
-check_other_perf PBM_PEER_PERF "$PEER_TAG$ARCH_SUFFIX-unpatched"
-check_other_perf PBM_OLD_PERF "$OLD_TAG$ARCH_SUFFIX-unpatched"
 resolve_paths
 [[ -n $OPT_GUEST ]] || check_selection
 check_root
@@ -619,8 +589,7 @@ mkdir -p -- "$LOGS_DIR"
 [[ -n $OPT_GUEST ]] || take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
 log_to "$RESULTS_DIR.log"
 case $OPT_VM:$OPT_GUEST in
-no:)	print_plan
-	prepare
+no:)	prepare
 	print_inputs
 	msg "kernel    $(uname -r)"
 	msg "logs      $LOGS_DIR"
