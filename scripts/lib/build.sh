@@ -110,31 +110,22 @@ build__die()
 	die_logged "perf does not build" "correct what the log shows and run it again"
 }
 
-# For each feature: its macro in "perf version --build-options", its name, and the packages to
-# install if perf lacks the feature.
-MANDATORY_FEATURES=(
-	"HAVE_LIBELF_SUPPORT libelf libelf-dev"
-	"HAVE_ZLIB_SUPPORT zlib zlib1g-dev"
-	"HAVE_LIBBPF_SUPPORT libbpf libelf-dev zlib1g-dev linux-libc-dev"
-	"HAVE_BPF_SKEL bpf_skeletons clang llvm"
-	"HAVE_LIBTRACEEVENT libtraceevent libtraceevent-dev pkg-config"
-)
+# As "perf version --build-options" prints them
+MANDATORY_FEATURES=(HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_BPF_SKEL HAVE_LIBTRACEEVENT)
 
 build__check_features()
 {
-	local perf=$1 options macro name packages missing=() install=()
+	local options feature missing=()
 
-	options=$("${CROSS_RUN[@]}" "$perf" version --build-options 2>> "$LOG_FILE") ||
-		die_logged "$perf does not run" "remove $BUILD_DIR and run it again"
-	while read -r macro name packages; do
-		grep -q "\[ *on *\] *# *$macro\b" <<< "$options" && continue
-		missing+=("$name")
-		install+=("$packages")
-	done < <(printf '%s\n' "${MANDATORY_FEATURES[@]}")
+	options=$("${CROSS_RUN[@]}" "$BUILD_DIR/perf" version --build-options 2>> "$LOG_FILE") ||
+		die_logged "$BUILD_DIR/perf does not run" "remove $BUILD_DIR and run it again"
+	for feature in "${MANDATORY_FEATURES[@]}"; do
+		grep -q "\[ *on *\] *# *$feature\b" <<< "$options" || missing+=("$feature")
+	done
 	((${#missing[@]})) || return 0
 	grep -h -E 'Warning: Disabled|disables|is disabled' "$LOG_FILE" | sort -u | sed 's/^/  /' >&2 || :
 	die "this perf was built without: ${missing[*]}" \
-		"as root: apt-get install --reinstall ${install[*]}; then run it again with --clean"
+		"install what the lines above name, as root: apt-get install --reinstall PACKAGE; then run it again with --clean"
 }
 
 # Copy perf and rename the copy, so that PERF is always complete.
@@ -153,7 +144,7 @@ build__perf()
 	on_exit rm -f -- "$PERF.part"
 	build__start
 	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__all || build__die
-	build__check_features "$BUILD_DIR/perf"
+	build__check_features
 	build__publish
 }
 

@@ -262,7 +262,7 @@ test_missing_package_is_named()
 test_perf_that_does_not_build()
 {
 	STUB_FEATURES="HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_LIBTRACEEVENT" build 2 v0.1
-	printed "built without: bpf_skeletons"
+	printed "built without: HAVE_BPF_SKEL"
 	absent "$OUT/perf"
 	write_patch core/b.patch b.c 2 'ERROR'
 	build 2 v0.1
