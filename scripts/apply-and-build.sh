@@ -3,10 +3,7 @@
 #
 # Build perf from a kernel tag in scripts/pins with this repository's patches. The script installs
 # missing packages, finds or fetches the source, verifies and unpacks it, applies the patches with quilt,
-# and builds out of tree. Run it from anywhere:
-#
-#	scripts/apply-and-build.sh v6.16
-#	scripts/apply-and-build.sh --no-patches v6.18.15
+# and builds out of tree. Run it from anywhere: scripts/apply-and-build.sh v6.16
 
 set -euo pipefail
 
@@ -17,7 +14,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
-. "$SCRIPTS_DIR/lib/cross.sh"
 . "$SCRIPTS_DIR/lib/source.sh"
 . "$SCRIPTS_DIR/lib/series.sh"
 . "$SCRIPTS_DIR/lib/tree.sh"
@@ -202,7 +198,7 @@ clean_output
 log_to "$OUT_DIR/apply-and-build.log"
 [[ $OPT_SANITIZE = no ]] || PERF_PACKAGES+=(libclang-rt-dev)
 packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
-cross__prepare
+arch__prepare_cross
 series__check_changes
 source__find_or_fetch "$BASE_DIR"
 series__check_standin "$SOURCE_VERSION"

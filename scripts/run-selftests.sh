@@ -26,7 +26,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/source.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
-. "$SCRIPTS_DIR/lib/cross.sh"
 . "$SCRIPTS_DIR/lib/kernel.sh"
 . "$SCRIPTS_DIR/lib/guests.sh"
 . "$SCRIPTS_DIR/lib/report.sh"
@@ -545,7 +544,7 @@ prepare()
 	TEST_PACKAGES+=("${clangs[@]}")
 	[[ $OPT_ALL = no ]] || TEST_PACKAGES+=("${ALL_PACKAGES[@]}")
 	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
-	cross__prepare
+	arch__prepare_cross
 	check_bpftool
 	# With --perf, the tests need only the tree and its libbpf, so an older build is enough.
 	[[ -n $OPT_PERF && -f $BUILD_DIR/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" --out "$OUT_DIR" "$TAG"

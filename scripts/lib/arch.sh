@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Everything that differs between the architectures
+# Everything that differs between the architectures, and the tools of a cross build
 #
-# Usage (after lib/common.sh):
+# Usage (after lib/common.sh; for arch__prepare_cross also lib/packages.sh, lib/debian.sh and log_to):
 #	arch__list		print the names of the architectures
 #	arch__load ARCH		set ARCH_* for ARCH (empty: this machine's), or die
 #	arch__is_foreign	status 0 if this machine can't run programs of ARCH
+#	arch__prepare_cross	if ARCH is foreign, install the cross compiler and unpack the
+#				libraries
 #
 # Sets:
 #	ARCH		name of the architecture in the kernel's make, and in --arch
@@ -23,6 +25,12 @@
 #	ARCH_TCG ARCH_KVM	arguments for TCG or KVM, including those for the PMU
 #	ARCH_HAS_PMU	1: each guest has a PMU
 #	ARCH_CONSOLE	console of the kernel, on the first serial port
+#	CROSS_CC	the compiler, with the libraries and headers of the guest's
+#			userland, not of this machine
+#	CROSS_ARGS	arguments of make for a directory of the kernel's tools/
+#	CROSS_RUN	the command that runs a foreign program on this machine
+
+CROSS_CC='' CROSS_ARGS=() CROSS_RUN=()
 
 arch__list()
 {
@@ -79,4 +87,19 @@ arch__load()
 arch__is_foreign()
 {
 	[[ $ARCH != "$(arch__machine)" ]]
+}
+
+# shellcheck disable=SC2034 # read by the other libraries
+arch__prepare_cross()
+{
+	arch__is_foreign || return 0
+	packages__require "$OPT_INSTALL" "${ARCH_CROSS_PACKAGES[@]}"
+	debian__unpack_userland
+	CROSS_CC="${ARCH_CROSS}gcc --sysroot=$DEBIAN_DIR"
+	CROSS_ARGS=(ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" CC="$CROSS_CC")
+	CROSS_RUN=("$ARCH_USER_QEMU" -L "$DEBIAN_DIR")
+	# This cannot be a part of CLANG, because perf's makefile wants CLANG to be a single word.
+	export CCC_OVERRIDE_OPTIONS="# +--sysroot=$DEBIAN_DIR"
+	export PKG_CONFIG_SYSROOT_DIR=$DEBIAN_DIR
+	export PKG_CONFIG_LIBDIR=$DEBIAN_DIR/usr/lib/$ARCH_TRIPLET/pkgconfig:$DEBIAN_DIR/usr/share/pkgconfig
 }
