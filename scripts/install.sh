@@ -3,12 +3,7 @@
 #
 # Install the perf that scripts/apply-and-build.sh builds, with all its parts, and the programs of
 # tools/. The script can also remove all this, or make a package of it. It does not change the perf
-# of the distribution. Run it from anywhere:
-#
-#	scripts/install.sh v6.16
-#	scripts/install.sh --prefix ~/.local v6.16
-#	scripts/install.sh --deb v6.16
-#	scripts/install.sh --uninstall
+# of the distribution. Run it from anywhere: scripts/install.sh v6.16
 #
 # How it works. perf's own "make install" puts everything into one directory,
 # PREFIX/lib/perf-bpf-metadata. This directory is the prefix that is compiled into perf, so perf
@@ -110,8 +105,6 @@ check_options()
 	[[ $OPT_NAME != perf-* ]] ||
 		die_usage "--name $OPT_NAME: every perf treats a program perf-* in PATH as its command"
 	[[ " ${TOOL_PAGES[*]%.*} " != *" $OPT_NAME "* ]] || die_usage "--name $OPT_NAME: another program has this name"
-	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
-	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	[[ $OPT_DEB = no || $OPT_PREFIX$OPT_DESTDIR$OPT_UNINSTALL = /usr/localno ]] ||
 		die_usage "--deb excludes --prefix, --destdir and --uninstall"
 	[[ -n $TAG ]] || return 0
@@ -206,20 +199,6 @@ manifest__remove()
 }
 
 # --- before anything is built -------------------------------------------------
-
-# Try to write: modes do not limit root, and say nothing about a read-only file system.
-check_writable()
-{
-	local dir=$1 probe
-
-	while [[ ! -e $dir ]]; do
-		dir=$(dirname -- "$dir")
-	done
-	probe=$(mktemp -d -- "$dir/.perf-bpf-metadata.XXXXXX" 2>&1) ||
-		die "cannot write to $dir: ${probe##*: }" \
-			"run it as another user, or use another --prefix or --destdir"
-	rmdir -- "$probe"
-}
 
 check_strangers()
 {
@@ -369,10 +348,10 @@ install_stage()
 
 	[[ $PREFIX = /usr/local ]] || target=" --prefix ${PREFIX:-/}"
 	[[ -z $DESTDIR ]] || target+=" --destdir $DESTDIR"
-	mkdir -p -- "$DESTDIR/" || die "cannot create $DESTDIR" "use another --destdir"
+	mkdir -p -- "$DESTDIR/"
 	[[ ! -f $MANIFEST ]] || manifest__remove
 	copy_stage || die "cannot write to $DESTDIR$PREFIX" \
-		"free some space, then run it again; or remove its files with --uninstall"
+		"run it as another user, or use another --prefix or --destdir; --uninstall removes what was copied"
 	msg "installed: $(manifest__files | wc -l) files; scripts/install.sh$target --uninstall removes them"
 }
 
@@ -390,7 +369,6 @@ uninstall()
 
 	[[ -f $MANIFEST ]] ||
 		die "nothing to remove: $MANIFEST is not there" "name the --prefix and the --destdir that it was installed with"
-	check_writable "$DESTDIR$HOME_DIR"
 	manifest__remove
 	[[ ! -d $DESTDIR$HOME_DIR ]] || mapfile -t left < <(find "$DESTDIR$HOME_DIR" -not -type d)
 	((${#left[@]} == 0)) || warn "these files were not installed and are kept: ${left[*]}"
@@ -398,7 +376,7 @@ uninstall()
 }
 
 OPT_PREFIX=/usr/local OPT_NAME=perf_bpfmeta OPT_DESTDIR='' OPT_UNINSTALL=no OPT_DEB=no
-OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
+OPT_OUT='' OPT_INSTALL=yes
 JOBS=$(nproc)
 # shellcheck disable=SC2034 # read by lib/build.sh
 OPT_SANITIZE=no
@@ -413,9 +391,6 @@ fi
 resolve_build
 arch__load ''
 if [[ $OPT_DEB = no ]]; then
-	for dir in "$HOME_DIR" "${OUTSIDE[@]%/*}"; do
-		check_writable "$DESTDIR$dir"
-	done
 	check_strangers
 else
 	MAN_PACKAGES+=(dpkg-dev)

@@ -77,11 +77,6 @@ need_installation()
 	[[ -e $DEST$PREFIX/bin/perf_bpfmeta ]] || install_sh --destdir "$DEST" "$TAG"
 }
 
-end_test()
-{
-	! mountpoint -q "$TMP/t/disk" || umount "$TMP/t/disk"
-}
-
 # --- the tests ----------------------------------------------------------------
 
 # refused ERROR OPTION...: fail unless install.sh ends with status 2 and this error
@@ -102,16 +97,6 @@ test_usage()
 	refused '--uninstall takes no TAG' --uninstall "$TAG"
 	refused '--deb excludes --prefix' --deb --prefix /opt "$TAG"
 	refused "nothing to remove: $DEST$HOME_DIR/manifest is not there" --destdir "$DEST" --uninstall
-}
-
-# These errors are found before anything is built.
-test_places_that_cannot_be_used()
-{
-	mkdir "$TMP/t/disk"
-	mount -t tmpfs -o ro tmpfs "$TMP/t/disk"
-	refused "cannot write to $TMP/t/disk: Read-only file system" --out "$TMP/t/out" --prefix "$TMP/t/disk" "$TAG"
-	says '^  next: run it as another user'
-	absent "$TMP/t/out"
 }
 
 test_command_of_the_same_name_is_not_overwritten()
