@@ -1,9 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Show the cost and the owners of the BPF programs of this host:
-#
-#	scripts/demo.sh
+# Show the cost and the owners of the BPF programs of this host: scripts/demo.sh
 #
 # This works even if no program declares metadata. perf records, and tools/bpf-owners finds the
 # owners of the programs. perf inject --bpf-metadata-add adds them to the recording.

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Fuzz the code with which perf reads BPF metadata from records and from the block in the header,
-# with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer:
-#
-#	scripts/fuzz.sh v6.16			for half an hour
-#	scripts/fuzz.sh --replay v6.16		only the inputs in selftests/fuzz/corpus
+# with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer: scripts/fuzz.sh v6.16
 #
 # selftests/fuzz/fuzz.c describes inputs and findings.
 
@@ -69,7 +66,6 @@ check_options()
 {
 	pin__check_tag "$TAG"
 	[[ $OPT_TIME =~ ^[1-9][0-9]*$ ]] || die_usage "--time $OPT_TIME: not a number of seconds from 1 up"
-	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 }
 
 resolve_paths()

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run the commands in the blocks of the README and of Documentation/*.rst as they are
-# written, and compare their output with the page:
-#
-#	scripts/test-pages.sh
-#	scripts/test-pages.sh Documentation/guide.rst
+# written, and compare their output with the page: scripts/test-pages.sh
 
 set -euo pipefail
 
@@ -53,17 +50,6 @@ Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
 }
 
-# The lock of the machine is held until the last command of a page has ended.
-run_pages()
-{
-	local status=0
-
-	export PBM_CACHE=$CACHE_DIR
-	run_step /usr/bin/python3 scripts/lib/pages.py "${PAGES[@]}" < /dev/null || status=$?
-	((status != 1)) || end_failed
-	return "$status"
-}
-
 case ${1:-} in
 -h|--help)
 	print_usage
@@ -85,5 +71,10 @@ check_root
 	die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
 mapfile -t PAGES < <(realpath --relative-to="$REPO_DIR" -- "$@")
 cd -- "$REPO_DIR"
+export PBM_CACHE=$CACHE_DIR
+# The lock is held until the last command of a page has ended.
 take_machine_lock
-run_pages
+STATUS=0
+run_step /usr/bin/python3 scripts/lib/pages.py "${PAGES[@]}" < /dev/null || STATUS=$?
+((STATUS != 1)) || end_failed
+((STATUS == 0)) || die "the pages could not be tested" "see above"

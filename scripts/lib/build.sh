@@ -86,10 +86,7 @@ build__all()
 
 build__start()
 {
-	if [[ -f $STATE_DIR/building ]]; then
-		msg "the last build was cut off, so build/ is emptied"
-		rm -rf -- "$BUILD_DIR"
-	elif ! cmp -s "$STATE_DIR/compilers" <(build__compilers); then
+	if [[ -f $STATE_DIR/building ]] || ! cmp -s "$STATE_DIR/compilers" <(build__compilers); then
 		rm -rf -- "$BUILD_DIR"
 	fi
 	build__compilers > "$STATE_DIR/compilers"
