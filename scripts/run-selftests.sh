@@ -4,13 +4,7 @@
 # Build and run selftests/ and "perf test bpf-metadata", on this machine or in a guest. The script
 # calls scripts/apply-and-build.sh, which builds perf if needed. For tests on this machine, it
 # also builds the unpatched perf, because some tests compare the two. Run it from anywhere, as
-# root:
-#
-#	scripts/run-selftests.sh v6.16
-#	scripts/run-selftests.sh --all v6.16
-#	scripts/run-selftests.sh --filter 'values:' v6.16
-#	scripts/run-selftests.sh --vm v6.16
-#	scripts/run-selftests.sh --vm --arch arm64 v6.16
+# root: scripts/run-selftests.sh v6.16
 #
 # How it works. On a machine with several CPUs, the test files run in two lanes at the same time.
 # One lane runs the files that set BESIDE=yes, which load no BPF programs, and do not count the
@@ -26,7 +20,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/source.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
-. "$SCRIPTS_DIR/lib/kernel.sh"
 . "$SCRIPTS_DIR/lib/guests.sh"
 . "$SCRIPTS_DIR/lib/report.sh"
 
@@ -103,7 +96,6 @@ Build and output:
                     two test files run at the same time
   --no-install      install nothing; if packages are missing, print the apt line and end
   --quiet           print only failed tests and the last line
-  --verbose         print the whole output of every test
   --expected-skips FILE
                     a skipped test fails unless FILE lists it. A line of FILE has two
                     extended regular expressions, separated by a tab, that match the
@@ -123,13 +115,10 @@ Environment (selftests/README and Documentation/testing.rst say more):
   PBM_BPFTOOL, PBM_BPF_STAMP  their paths (default: bpftool, out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
-  PBM_MUTATIONS, PBM_MUTATIONS_SEED, PBM_FINDINGS  how many files "mutated_files:"
-                    changes at random, the seed, and a directory for the files that
-                    break perf (default: 200, 1, out/TAG/selftests/findings)
   PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and the CPUs and the
                     memory of each guest (default: 2, 1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must reach user space (default: 5
-                    with KVM, 120 with TCG), and in which it must end (default: 3600)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must start (default: 5 with KVM,
+                    120 with TCG), and in which it must end (default: 3600)
   PBM_CACHE         directory for downloads, and for kernels and packages of guests
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
@@ -160,7 +149,6 @@ parse_options()
 		--jobs:		JOBS
 		--no-install	OPT_INSTALL	no
 		--quiet		PBM_QUIET	1
-		--verbose	OPT_VERBOSE	yes
 		--expected-skips: OPT_EXPECTED
 	END
 }
@@ -174,8 +162,6 @@ check_vm_options()
 	[[ $OPT_SANITIZE = no || $OPT_VM$OPT_PERF = no ]] ||
 		die_usage "--sanitize excludes --vm and --perf"
 	[[ $OPT_ACCEL =~ ^(|kvm|tcg)$ ]] || die_usage "--accel $OPT_ACCEL: not kvm or tcg"
-	[[ ${PBM_VM_GUESTS:-2} =~ ^[1-9]$ ]] ||
-		die "PBM_VM_GUESTS=$PBM_VM_GUESTS: not a number from 1 to 9" "correct or unset it"
 	[[ -z $OPT_KERNEL || -f $OPT_KERNEL ]] || die "--kernel $OPT_KERNEL: no such file" "name an image"
 	arch__load "$OPT_ARCH"
 }
@@ -186,12 +172,10 @@ check_options()
 	local status=0 number
 
 	pin__check_tag "$TAG"
-	for number in "--jobs $JOBS" "PBM_TEST_TIMEOUT=$TEST_TIMEOUT" "PBM_TIMEOUT_SCALE=$SCALE"; do
+	for number in "--jobs $JOBS" "PBM_TEST_TIMEOUT=$TEST_TIMEOUT" "PBM_TIMEOUT_SCALE=$SCALE" "PBM_VM_GUESTS=${PBM_VM_GUESTS:-2}"; do
 		[[ $number =~ ^[^\ =]+[\ =][1-9][0-9]*$ ]] || die_usage "$number: not a positive number"
 	done
-	[[ $OPT_VERBOSE = no || ${PBM_QUIET:-0} != 1 ]] || die_usage "--quiet and --verbose exclude each other"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
-	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 	printf '' | grep -E -e "$OPT_FILTER" >/dev/null 2>&1 || status=$?
 	((status < 2)) || die "--filter $OPT_FILTER: not an extended regular expression" "see --list for the names"
 }
@@ -505,7 +489,6 @@ run_here()
 
 run_in_vm()
 {
-	kernel__prepare
 	guests__prepare
 	guests__fill_queue "${PROGRAMS[@]}"
 	print_inputs
@@ -565,7 +548,7 @@ prepare()
 }
 
 OPT_ALL=no OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-}
-OPT_SANITIZE=no OPT_INSTALL=yes OPT_VERBOSE=no OPT_EXPECTED=''
+OPT_SANITIZE=no OPT_INSTALL=yes OPT_EXPECTED=''
 BACKPORTS_DIR='' HOST_PERF=''
 OPT_VM=no OPT_ARCH='' OPT_KERNEL='' OPT_ACCEL='' OPT_GUEST=''
 JOBS=$(nproc)

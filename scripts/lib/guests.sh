@@ -3,8 +3,9 @@
 #
 # Run run-selftests.sh in QEMU guests that see this machine's files, read-only, and check the results.
 #
-# Usage (after lib/common.sh, lib/arch.sh, lib/debian.sh, lib/kernel.sh, kernel__prepare):
-#	guests__prepare			install packages; unpack the userland of another architecture
+# Usage (after lib/common.sh, lib/pin.sh, lib/source.sh, lib/arch.sh, lib/debian.sh, log_to):
+#	guests__prepare			install packages; build the kernel of TAG, or use OPT_KERNEL;
+#					unpack the userland of another architecture
 #	guests__fill_queue PROGRAM...	queue the programs, which the guests divide among themselves
 #	guests__take PROGRAM		status 0 if this guest has to run the program; always 0
 #					outside of guests
@@ -23,18 +24,23 @@
 #			of VM_DIR and to nothing else; other writes go to their memory
 #	OPT_GUEST	in a guest: its directory in VM_DIR; on the host: empty
 #	OPT_ACCEL	kvm, tcg, or empty: KVM if it works, otherwise TCG
-#	OPT_INSTALL ARCH_* KERNEL_* REPO_DIR OUT_DIR PERF TAG PERF_TEST OPT_FILTER OPT_PERF
-#	OPT_VERBOSE, and PBM_*, which run-selftests.sh --help explains
+#	OPT_KERNEL	an image; empty: the source of TAG with selftests/config*
+#	OPT_INSTALL OPT_MIRROR OPT_FILTER OPT_PERF CACHE_DIR REPO_DIR OUT_DIR PERF TAG
+#	PERF_TEST JOBS ARCH_*, and PBM_*, which run-selftests.sh --help explains
+# Sets:
+#	KERNEL_FROM	the origin of the kernel, for messages
 #
-# How it works. The kernel gets a small initramfs (guest-initramfs.sh). This mounts the root of this
-# machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay
-# in memory on top. Then it mounts the shared directories under the same paths, and starts
-# guest-init.sh, which runs the script. Status and results come back in VM_DIR, never from the
-# console. A guest without a status is a failure. Two guests with one CPU finish the tests sooner
-# than one guest with two CPUs. The queue has a directory for each program. The guest that removes
-# this directory runs the program.
+# How it works. The kernel is kept in the cache, in a directory that is named after its source, its
+# configuration and the compiler. It gets a small initramfs (guest-initramfs.sh). This mounts the
+# root of this machine, or the unpacked userland of another architecture, through 9p, read-only,
+# with an overlay in memory on top. Then it mounts the shared directories under the same paths, and
+# starts guest-init.sh, which runs the script. Status and results come back in VM_DIR, never from
+# the console. A guest without a status is a failure. Two guests with one CPU finish the tests
+# sooner than one guest with two CPUs. The queue has a directory for each program. The guest that
+# removes this directory runs the program.
 
 VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
+KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
 
 # These texts come from arch/, lib/, kernel/ and mm/ of the kernel.
 SPLATS='BUG: |kernel BUG at |WARNING: |Kernel panic|Oops(:| - )|general protection fault|Unable to handle kernel|unable to handle (page fault|kernel)|INFO: task .* blocked for more than|INFO: rcu_.* (detected|self-detected)|rcu: INFO: |soft lockup|hard LOCKUP|INFO: lockdep|KASAN|KCSAN|UBSAN|Out of memory|invoked oom-killer|unreferenced object|refcount_t: |list_(add|del) corruption'
@@ -49,8 +55,119 @@ splats__print()
 	return "$status"
 }
 
+# --- the kernel ---------------------------------------------------------------
+
+kernel__config()
+{
+	cat -- "$REPO_DIR"/selftests/{config,config.vm,"config.vm.$ARCH"}
+}
+
+kernel__make()
+{
+	KCONFIG_ALLCONFIG="$1/wanted" make -C "$1/linux" O="$1/build" ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" -j "$JOBS" "${@:2}"
+}
+
+# Choose a source with the whole kernel: the archives *-perf.tar.* have only perf.
+kernel__choose_source()
+{
+	local entry full=()
+
+	pin__load "$TAG"
+	for entry in "${PIN_SOURCES[@]}"; do
+		[[ $entry = *-perf.tar.* ]] || full+=("$entry")
+	done
+	PIN_SOURCES=("${full[@]}")
+	# shellcheck disable=SC2034 # read by source.sh
+	OPT_SOURCE='' OPT_GIT=''
+	source__find_or_fetch /nonexistent
+}
+
+kernel__key()
+{
+	{
+		printf '%s\n' "$SOURCE_ID" "$ARCH"
+		kernel__config
+		"${ARCH_CROSS}gcc" --version | sed -n 1p
+		pahole --version
+	} | sha256sum | cut -c 1-12
+}
+
+kernel__unpack()
+{
+	# shellcheck disable=SC2034 # read by source.sh
+	local part=$1 SOURCE_EXCLUDES=()
+
+	mkdir -p -- "$part/linux" "$part/build" &&
+		source__stream | tar -x -C "$part/linux" --strip-components=1 --no-same-owner
+}
+
+# Check the configuration, because Kconfig silently drops options with unmet dependencies.
+kernel__configure()
+{
+	local part=$1
+
+	kernel__config > "$part/wanted" &&
+		kernel__make "$part" allnoconfig &&
+		! grep '^CONFIG_' "$part/wanted" | grep -vxFf "$part/build/.config" | sed 's/^/not set: /' | grep .
+}
+
+kernel__publish()
+{
+	local part=$1 dir=$2
+
+	rm -rf -- "$dir.new" &&
+		mkdir -- "$dir.new" &&
+		cp -- "$part/build/arch/${ARCH/x86_64/x86}/boot/$ARCH_IMAGE" "$dir.new/image" &&
+		cp -- "$part/build/.config" "$dir.new/config" &&
+		mv -- "$dir.new" "$dir"
+}
+
+kernel__die()
+{
+	die_logged "$1" "see the log; or use another kernel with --kernel"
+}
+
+kernel__build()
+{
+	local dir=$1 part=$1.part
+
+	rm -rf -- "$part"
+	on_exit rm -rf -- "$part" "$dir.new"
+	run_logged "unpack ${SOURCE_PATH##*/}" kernel__unpack "$part" || kernel__die "cannot unpack $SOURCE_PATH"
+	run_logged "configure the kernel" kernel__configure "$part" || kernel__die "the kernel cannot be configured as selftests/config* want it"
+	run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__make "$part" "$ARCH_IMAGE" || kernel__die "the kernel does not build"
+	kernel__publish "$part" "$dir" || kernel__die "cannot write $dir"
+	rm -rf -- "$part"
+}
+
+# shellcheck disable=SC2034 # run-selftests.sh prints KERNEL_FROM
+kernel__prepare()
+{
+	local dir
+
+	if [[ -n $OPT_KERNEL ]]; then
+		KERNEL_IMAGE=$(realpath -- "$OPT_KERNEL")
+		KERNEL_FROM=$KERNEL_IMAGE
+		return
+	fi
+	packages__require "$OPT_INSTALL" "${KERNEL_PACKAGES[@]}" "${ARCH_CROSS_PACKAGES[@]}"
+	kernel__choose_source
+	dir=$CACHE_DIR/kernels/$TAG-$ARCH-$(kernel__key)
+	if [[ ! -f $dir/image ]]; then
+		mkdir -p -- "${dir%/*}"
+		take_lock "$dir.lock" "$dir"
+		[[ -f $dir/image ]] || kernel__build "$dir"
+		release_lock
+	fi
+	KERNEL_IMAGE=$dir/image
+	KERNEL_FROM="$SOURCE_VERSION, $SOURCE_FROM"
+}
+
+# --- the machine --------------------------------------------------------------
+
 guests__prepare()
 {
+	kernel__prepare
 	VM_SHARES=("rw $VM_DIR")
 	packages__require "$OPT_INSTALL" "${VM_PACKAGES[@]}" "${ARCH_QEMU_PACKAGES[@]}"
 	VM_ROOT=/
@@ -278,7 +395,6 @@ vm__run()
 		VM_TAIL_PIDS+=("$!")
 	done
 	vm__wait
-	# shellcheck disable=SC2034 # read by lib/guests.sh
 	VM_STATUS=$(sort -n "$VM_DIR"/*/status | tail -n 1)
 }
 
@@ -348,7 +464,6 @@ guests__run()
 	done
 	command+=("$SCRIPTS_DIR/${0##*/}" --out "$OUT_DIR" --filter "$OPT_FILTER")
 	[[ -z $OPT_PERF ]] || command+=(--perf "$PERF")
-	[[ $OPT_VERBOSE = no ]] || command+=(--verbose)
 	vm__run "${command[@]}" "$TAG" --guest
 	((VM_STATUS == 0)) ||
 		die "the tests could not run in a guest, status $VM_STATUS" "see above, and $VM_DIR/*/console.log"

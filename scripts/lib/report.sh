@@ -23,7 +23,6 @@
 #
 # Reads:
 #	RUN_DIR		a directory of this run, on this machine
-#	OPT_VERBOSE	yes: print the whole output of every program
 
 # kselftest's runner opens its output once more, so append to the log.
 report__run()
@@ -48,14 +47,13 @@ report__print_results()
 {
 	local log=$1 kind name reason
 
-	[[ $OPT_VERBOSE = no ]] || sed 's/^/  | /' "$log"
 	while IFS=$'\t' read -r kind name reason; do
 		case $kind in
 		ok)	msg "ok      $name" ;;
 		skip)	msg "skip    $name ($reason)" ;;
 		all|lacks) ;;
 		*)	printf 'FAILED  %s%s\n' "$name" "${reason:+ ($reason)}"
-			[[ $OPT_VERBOSE = yes ]] || report__print_failure "$log" "$name" ;;
+			report__print_failure "$log" "$name" ;;
 		esac
 	done
 }

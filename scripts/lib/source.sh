@@ -300,7 +300,6 @@ source__unpack()
 	on_exit rm -rf -- "$part"
 	run_logged "unpack ${SOURCE_PATH##*/}" source__unpack_part "$part" ||
 		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in ${base%/*}"
-	[[ -d $part/tree/tools/perf ]] || die "$SOURCE_PATH has no tools/perf" "name a kernel source"
 	rm -rf -- "$base"
 	mv -- "$part" "$base"
 }

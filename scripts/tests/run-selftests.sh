@@ -80,7 +80,7 @@ call_report()
 		done
 		# On standard error, bash may say that the job has ended.
 		exec 2> "$1/stderr"
-		RUN_DIR=$1 OPT_VERBOSE=no
+		RUN_DIR=$1
 		program()
 		{
 			printf "# %s\n" "noise" "ok 1 a" "# why" "not ok 2 b"
