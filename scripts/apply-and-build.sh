@@ -90,8 +90,6 @@ parse_options()
 check_options()
 {
 	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
-	[[ -z $OPT_MIRROR || -z $OPT_SOURCE$OPT_GIT || $OPT_MIRROR = "${PBM_MIRROR:-}" ]] ||
-		die_usage "--mirror is for pinned files, and excludes --source and --git"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
 	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||

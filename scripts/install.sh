@@ -357,8 +357,6 @@ install_stage()
 
 print_result()
 {
-	[[ -n $DESTDIR || :$PATH: = *:${COMMAND%/*}:* ]] ||
-		msg "to call it by its name: PATH=${COMMAND%/*}:\$PATH"
 	printf '%s\n' "$DESTDIR$COMMAND"
 	"$DESTDIR$HOME_DIR/bin/perf" version
 }

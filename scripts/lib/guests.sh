@@ -118,7 +118,6 @@ kernel__publish()
 	rm -rf -- "$dir.new" &&
 		mkdir -- "$dir.new" &&
 		cp -- "$part/build/arch/${ARCH/x86_64/x86}/boot/$ARCH_IMAGE" "$dir.new/image" &&
-		cp -- "$part/build/.config" "$dir.new/config" &&
 		mv -- "$dir.new" "$dir"
 }
 
