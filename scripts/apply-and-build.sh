@@ -177,7 +177,6 @@ prepare_tree()
 stop_after()
 {
 	[[ $OPT_STOP = "$1" ]] || return 0
-	msg "stopped after: $1"
 	exit 0
 }
 

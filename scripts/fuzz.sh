@@ -121,7 +121,6 @@ write_templates()
 {
 	local dir=$FUZZ_DIR/templates
 
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || die "this machine is big-endian" "fuzz on a little-endian machine"
 	perfgen write good "$dir/file-native"
 	perfgen write good "$dir/file-swapped" --big
 	perfgen write good "$dir/pipe-native" --pipe
