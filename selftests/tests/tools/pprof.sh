@@ -364,13 +364,14 @@ costs()
 	END
 }
 
-# With four times the samples, bpf-pprof takes at most 6 times the time, and, as the call chains are
+# A benchmark: it measures CPU time. With four times the samples, bpf-pprof takes at most 6 times the time, and, as the call chains are
 # the same, at most 1.2 times the memory.
 test_time_is_linear_and_memory_is_constant()
 {
 	local n
 
 	native_only "the test measures time"
+	all_only
 	python3_has_protobuf
 	for n in 10000 40000; do
 		made_up <<-END
