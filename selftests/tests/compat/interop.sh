@@ -27,7 +27,7 @@ version_of()
 # record_with PERF FILE OPTION...: record all CPUs and the workload.
 record_with()
 {
-	"$1" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "${@:3}" -o "$2" -- "${WORKLOAD[@]}"
+	PBM_PERF=$1 record "${@:2}"
 }
 
 held()

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
-NATIVE_ONLY="the test compares times"
+NATIVE_ONLY="the test needs many samples"
 
 STATS=/proc/sys/kernel/bpf_stats_enabled
 
@@ -43,11 +43,11 @@ for i in map(int, sys.argv[1:]):
 	mv "$TMP/run-times.part" "$TMP/run-times"
 }
 
-# Print NAME PERIOD of the held programs, from their own samples, the highest period first.
-periods()
+# Print the names of the held programs that have samples of their own.
+sampled()
 {
 	"$PBM_PERF" report --no-children -g none -F period,bpf_prog --stdio -i "$TMP/file" 2>/dev/null |
-		awk 'NR == FNR { held[$1]; next } $2 in held { print $3, $1 }' "$TMP/ids" -
+		awk 'NR == FNR { held[$1]; next } $2 in held { print $3 }' "$TMP/ids" - | sort
 }
 
 test_samples_count_for_the_callee_and_bpf_stats_for_the_first_caller()
@@ -56,23 +56,23 @@ test_samples_count_for_the_callee_and_bpf_stats_for_the_first_caller()
 	cat "$TMP/run-times"
 	[[ $(sed -E 's/[1-9][0-9]*$/N/' "$TMP/run-times") = $'entry N\nleaf 0\nmiddle 0' ]] ||
 		fail "bpf_stats does not count only entry"
-	periods >"$TMP/periods"
-	cat "$TMP/periods"
-	[[ $(cut -d ' ' -f 1 "$TMP/periods") = $'leaf\nmiddle\nentry' ]] || fail "wrong order of programs"
+	sampled >"$TMP/sampled"
+	[[ $(cat "$TMP/sampled") = $'entry\nleaf\nmiddle' ]] || fail "not all have samples: $(cat "$TMP/sampled")"
 }
 
 # A tail call reuses the caller's frame, so stacks of the callee do not have the caller. At its last
-# instruction, the callee has already left its frame. Then the stack also lacks bpf_test_run.
+# instruction, the callee has already left its frame. Then the stack also lacks bpf_test_run, so only
+# some of the stacks have it.
 test_the_caller_does_not_have_the_cost_of_the_callee()
 {
 	record_once
 	"$PBM_PERF" script -F ip,sym -i "$TMP/file" 2>/dev/null |
 		awk 'BEGIN { RS = "" }
 			/_leaf\n/ { n++; whole += /bpf_test_run\n/; both += /_(middle|entry)\n/ }
-			END { print n + 0, n - whole, both + 0 }' >"$TMP/stacks"
+			END { print n + 0, whole + 0, both + 0 }' >"$TMP/stacks"
 	cat "$TMP/stacks"
-	awk '{ exit !($1 && 100 * $2 <= $1 && !$3) }' "$TMP/stacks" ||
-		fail "stacks of leaf, without bpf_test_run, with a caller: $(cat "$TMP/stacks")"
+	awk '{ exit !($2 && !$3) }' "$TMP/stacks" ||
+		fail "stacks of leaf, with bpf_test_run, with a caller: $(cat "$TMP/stacks")"
 }
 
 run_tests

@@ -207,6 +207,7 @@ zoom_in_and_out()
 	press m
 	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
 	press Escape
+	await "no menu, $1" hides "^Zoom out of $4 "
 	await "one row again, $1" only_row "$2" "$3"
 	press Escape
 	await "both rows again, $1" both_rows "$2" "$3"

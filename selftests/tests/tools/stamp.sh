@@ -201,7 +201,7 @@ map_is_gone()
 
 test_stamp_in_the_middle_of_a_recording()
 {
-	start_recording "$TMP/data" -a
+	start_recording "$TMP/data" -a -F 999
 	hold_busy
 	"${WORKLOAD[@]}"
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
@@ -213,7 +213,7 @@ test_stamp_in_the_middle_of_a_recording()
 
 test_stamp_in_the_middle_of_a_stream()
 {
-	start_recording - -a
+	start_recording - -a -F 999
 	hold_busy
 	"${WORKLOAD[@]}"
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
