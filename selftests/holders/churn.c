@@ -9,9 +9,9 @@
  *
  * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE". BOUND is the time when its
  * last map was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program
- * lived from then on, or "stays". "late AT LATE" means that an action was due at AT and came LATE
- * microseconds later (-d). churn prints "waiting" before it waits for a line of standard input (-w,
- * -b wait, -m wait). It prints "ready" when all programs are loaded, and all except those that stay have
+ * lived from then on, "told" (-l wait) or "stays". "late AT LATE" means that an action was due at AT
+ * and came LATE microseconds later (-d). churn prints "waiting" before it waits for a line of standard
+ * input (-w, -b wait, -m wait, -l wait). It prints "ready" when all programs are loaded, and all except those that stay have
  * ended. Programs that stay end when standard input is closed.
  */
 #include <errno.h>
@@ -32,6 +32,8 @@
 
 #define MAX_LIVES 64
 #define NEVER UINT64_MAX
+/* When a line of standard input comes */
+#define WHEN_TOLD (NEVER - 1)
 #define MS 1000000ULL
 
 static const char usage[] =
@@ -43,6 +45,7 @@ static const char usage[] =
 "  -t MS       spread the loads over this time (default 0)\n"
 "  -l MS,...   how long the programs live, in turn (default 100), each multiplied by\n"
 "              PBM_TIMEOUT_SCALE, so that a slow perf has more time to read them\n"
+"  -l wait     unload the programs after a line of standard input\n"
 "  -b MS       bind the map MS milliseconds after the load (default 0)\n"
 "  -b load     the program refers to its map\n"
 "  -b wait     bind the map after a line of standard input\n"
@@ -61,6 +64,7 @@ static struct {
 	int spread;
 	int lives[MAX_LIVES];
 	int nr_lives;
+	bool life_waits;
 	enum bind bind;
 	int bind_delay;
 	int more_delay;		/* of the second map; -1: none */
@@ -226,7 +230,7 @@ static void unload(struct prog *prog)
 
 	close(prog->fd);
 	snprintf(life, sizeof(life), "%llu", (unsigned long long)ms);
-	print_program(prog, life);
+	print_program(prog, opt.life_waits ? "told" : life);
 	then(prog, NULL, NEVER);
 }
 
@@ -236,7 +240,7 @@ static void settle(struct prog *prog)
 		print_program(prog, "stays");
 		then(prog, NULL, NEVER);
 	} else {
-		then(prog, unload, prog->bound_at + prog->life * MS);
+		then(prog, unload, opt.life_waits ? WHEN_TOLD : prog->bound_at + prog->life * MS);
 	}
 }
 
@@ -307,6 +311,16 @@ static struct prog *next_of(struct prog *progs, int *first, int nr)
 	return next;
 }
 
+/* The first program waits for the line, and the others are unloaded with it. */
+static void wait_until_told(void)
+{
+	static bool told;
+
+	if (!told)
+		wait_for_line();
+	told = true;
+}
+
 /* If this process is woken late, the machine is busy. */
 static void print_late(uint64_t due)
 {
@@ -333,8 +347,12 @@ static void run(int proc, uint64_t start)
 	for (int i = proc; i < nr_all; i += opt.nr_procs)
 		plan(&progs[nr++], i, start);
 	while ((prog = next_of(progs, &first, nr))) {
-		sleep_until(prog->next_at);
-		print_late(prog->next_at);
+		if (prog->next_at == WHEN_TOLD) {
+			wait_until_told();
+		} else {
+			sleep_until(prog->next_at);
+			print_late(prog->next_at);
+		}
 		prog->next(prog);
 	}
 	free(progs);
@@ -425,7 +443,10 @@ static bool parse_options(int argc, char **argv)
 		case 'f': opt.first = atoi(optarg); break;
 		case 'p': opt.nr_procs = atoi(optarg); break;
 		case 't': opt.spread = atoi(optarg); break;
-		case 'l': parse_lives(optarg); break;
+		case 'l':
+			opt.life_waits = !strcmp(optarg, "wait");
+			parse_lives(optarg);
+			break;
 		case 'b': parse_bind(optarg); break;
 		case 'm':
 			opt.more_waits = !strcmp(optarg, "wait");

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Compare recordings with the programs that churn loaded and unloaded.
+Compare recordings with the programs that churn loaded and unloaded. A program that stayed, or that
+churn unloaded when it was told to (churn -l wait), must have its set. The others need one only if they
+lived for a second, because perf reads them in a thread, which may have to wait for a CPU.
 
-  churn.py check [OPTION...] LIST FILE... check that every program that lived long enough
-                                          has its set, and that no set is wrong
+  churn.py check [OPTION...] LIST FILE... check that every program that must have its set
+                                          has it, and that no set is wrong
   churn.py numbers FILE                   print the number of each program with a set
 
 LIST is the output of churn. The FILEs are those of one recording, in order. Each is a
@@ -14,9 +16,9 @@ perf.data file or the output of "perf script --show-bpf-events".
   --starting  the programs load while the recording starts. If perf finds a program and the
               kernel also announces it, the kernel may have written a KSYMBOL before perf
               listened. Then a set under one of the KSYMBOL names of a function is enough.
-  --busy      1 % of the programs may be missing, if they lived less than three times
-              LONG_ENOUGH, and churn was late (churn -d) by a fifth of LONG_ENOUGH when perf
-              had to read them
+  --soon      each program that lived 100 ms must have its set. 1 % of them may be missing, if
+              they lived less than 300 ms, and churn was late (churn -d) by 20 ms when perf had
+              to read them
 
 A recording must have the right values, and meet these rules:
   - A metadata record has the name of a KSYMBOL record in the same file. In a single file, a
@@ -37,14 +39,13 @@ import sys
 import perfdata
 import values
 
+OPTIONS = ("--more", "--starting", "--soon")
 # In ms. perf must not miss a program that lived this long with its map.
-LONG_ENOUGH = 100 * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
-# perf reads side band events in a thread, which may have to wait for a CPU.
+LONG_ENOUGH = (100 if "--soon" in sys.argv else 1000) * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
 LATEST = 5 * LONG_ENOUGH
 # If churn is late by this time or more, the machine is busy.
 LATE = LONG_ENOUGH / 5
 SHOWN = 20
-OPTIONS = ("--more", "--starting", "--busy")
 FUNCTION = re.compile(r"^bpf_prog_[0-9a-f]{16}_churn_(\d+)(_sub)?$")
 KSYMBOL = re.compile(r"PERF_RECORD_KSYMBOL addr \S+ len \d+ type 1 flags 0x0 name (\S+)$")
 
@@ -57,7 +58,7 @@ class Program:
         self.bound = int(bound) / 1000
 
     def is_due(self, long_enough=LONG_ENOUGH):
-        return self.life == "stays" or int(self.life) >= long_enough
+        return self.life in ("stays", "told") or int(self.life) >= long_enough
 
     def is_known_at(self, end, long_enough=LONG_ENOUGH):
         """True if it had lived long enough at the end of a file that is not the last one"""
@@ -73,7 +74,7 @@ class Program:
 
     def __str__(self):
         return f"{self.name} (id {self.id}, " + \
-               ("stays)" if self.life == "stays" else f"lived {self.life} ms)")
+               (f"lived {self.life} ms)" if self.life.isdigit() else f"{self.life})")
 
 
 class Recording:
@@ -235,8 +236,8 @@ def summary(programs, recordings):
     caught = [p for p in short if (p.number, None) in known]
     found = [p for p in due if (p.number, None) in known]
     stay = [p for p in due if p.life == "stays"]
-    print(f"{len(programs)} programs: {len(due)} lived {LONG_ENOUGH} ms or more ({len(stay)} stayed), "
-          f"{len(found)} of them have sets; {len(short)} lived less, {len(caught)} of them have sets")
+    print(f"{len(programs)} programs: {len(due)} must have sets ({len(stay)} stayed), "
+          f"{len(found)} of them have sets; {len(short)} lived too briefly, {len(caught)} of them have sets")
 
 
 def check(list_path, paths, options):
@@ -246,7 +247,7 @@ def check(list_path, paths, options):
         return 1
     recordings = [Recording(path) for path in paths]
     summary(programs, recordings)
-    busy = read_late(list_path) if "--busy" in options else []
+    busy = read_late(list_path) if "--soon" in options else []
     if busy:
         print(f"the machine was busy {len(busy)} times, "
               f"once for {max(end - begin for begin, end in busy):.0f} ms")

@@ -32,8 +32,12 @@
 #	stop_recording		end perf record; fail if it fails or prints anything unusual
 #	deny_bpf COMMAND ERRNO	write $TMP/denied-perf, a script that runs perf so that this
 #				bpf() command fails
-#	churn OPTION...		load and unload programs, and add them to $TMP/list
-#	start_churn OPTION...	the same in the background; await_churn adds to the list
+#	await_read		wait until perf record has looked at all programs for the last time
+#				before it ends
+#	will_look_again		succeed if perf record will look at some program again before it ends
+#	churn OPTION...		load programs, unload them when perf record has read them, and add
+#				them to $TMP/list
+#	start_churn OPTION...	load programs in the background; await_churn adds to the list
 #	await_churn WORD	wait until churn prints the word
 #	tell_churn		let churn go on
 #	start_attach		start attach (see attach.c), which runs until the test ends
@@ -240,12 +244,14 @@ release()
 	wait "$pid" || :
 }
 
+# nice gives perf, but not the workload, priority, so that perf loses no events on a busy machine.
 record()
 {
 	local file=$1
 
 	shift
-	"$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -o "$file" -- "${WORKLOAD[@]}"
+	nice -n -15 "$PBM_PERF" record -N -q -a -e cpu-clock "${FREQUENCY[@]}" "$@" -o "$file" -- \
+		nice -n 15 "${WORKLOAD[@]}"
 }
 
 show()
@@ -310,8 +316,7 @@ control()
 }
 
 # Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
-# $TMP/stdout. churn unloads programs after 100 ms, and perf must read them before that. nice gives
-# perf priority, so that perf is in time on a busy CPU.
+# $TMP/stdout. nice gives perf priority, so that perf loses no events on a busy machine.
 launch_recording()
 {
 	local file=$1
@@ -381,9 +386,69 @@ abandon_recording()
 	cat "$TMP/perf.err"
 }
 
+# Print how many ms at most perf's side band thread waits for an event, or nothing if the thread runs.
+# The thread waits 20 ms if it will look at some program again, else longer, up to 1000 ms. The other
+# threads wait forever.
+side_band_wait()
+{
+	python3 -S - "$PERF_PID" <<-'END'
+		import glob, struct, sys
+		for path in glob.glob(f"/proc/{sys.argv[1]}/task/*/syscall"):
+		    call = open(path).read().split()
+		    wait = 0
+		    if call[0] == "7":                                  # poll() on x86
+		        wait = int(call[3], 16)
+		    elif call[0] == "73" and int(call[3], 16):          # ppoll() on arm64
+		        with open(f"/proc/{sys.argv[1]}/mem", "rb", 0) as memory:
+		            memory.seek(int(call[3], 16))
+		            seconds, ns = struct.unpack("qq", memory.read(16))
+		            wait = 1000 * seconds + ns // 1000000
+		    if 0 < wait <= 1000:
+		        print(wait)
+	END
+}
+
+has_read()
+{
+	local wait
+
+	perf_is_running
+	wait=$(side_band_wait)
+	[[ -n $wait ]] && ((wait > 20))
+}
+
+await_read()
+{
+	await "perf to look at all programs" has_read
+}
+
+will_look_again()
+{
+	local wait=
+
+	while [[ -z $wait ]]; do
+		wait=$(side_band_wait)
+	done
+	((wait == 20))
+}
+
+# After the programs are gone, perf must read that, too.
 churn()
 {
-	"$OUTPUT/churn" "$@" </dev/null >>"$TMP/list"
+	local churn input
+
+	rm -f "$TMP/input"
+	mkfifo "$TMP/input"
+	exec {input}<>"$TMP/input"
+	"$OUTPUT/churn" -l wait "$@" <"$TMP/input" >"$TMP/churned" {input}>&- &
+	churn=$!
+	await "churn's programs" grep -q -x waiting "$TMP/churned"
+	await_read
+	echo >&"$input"
+	exec {input}>&-
+	wait "$churn"
+	await_read
+	grep '^[0-9]' "$TMP/churned" >>"$TMP/list"
 }
 
 start_churn()

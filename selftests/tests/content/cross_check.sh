@@ -38,8 +38,7 @@ load_and_unload()
 	trap release EXIT
 	hold "$@"
 	note_held
-	# perf promises to find the metadata of programs that live for 100 ms.
-	sleep 0.2
+	await_read
 	note_unloaded
 )
 

@@ -124,10 +124,10 @@ start_traced()
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 PBM_PERF=$TMP/traced start_recording "$TMP/data" -a
 }
 
-# lookups_by_id [ID]: print how many times perf has looked up program ID, or any program.
+# lookups_by_id ID: print how many times perf has looked up program ID.
 lookups_by_id()
 {
-	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=${1:-[0-9]*}," "$TMP/calls" || true
+	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=$1," "$TMP/calls" || true
 }
 
 is_looked_up()
@@ -135,31 +135,24 @@ is_looked_up()
 	(($(lookups_by_id "$1") >= $2))
 }
 
-are_more_looked_up()
-{
-	(($(lookups_by_id) > $1))
-}
-
 # perf looks at a program when it loads, 20, 80 and 320 ms later, and when the recording ends,
-# because a map may be bound to the program late. In this test, the program gets no other map, so
-# perf reads no map again.
-test_a_program_that_loads_is_looked_up_five_times()
+# because a map may be bound to the program late. If perf has to wait for a CPU until two of these
+# looks are due, it looks only once. In this test, the program gets no other map, so perf reads no
+# map again.
+test_a_program_that_loads_is_looked_up_up_to_five_times()
 {
-	local before
+	local nr
 
 	command -v strace >/dev/null || skip "strace is not installed"
 	start_traced
 	hold none
-	await "four lookups of the program" is_looked_up "${HELD_IDS[0]}" 4
-	# Before perf looks up this loop's second program, it looks again at all due programs.
-	for _ in 1 2; do
-		before=$(lookups_by_id)
-		"$OUTPUT/hold" "$OUTPUT/simple.bpf.o" </dev/null >"$TMP/loaded"
-		await "a program that loads later" are_more_looked_up "$before"
-	done
+	await "the first lookup" is_looked_up "${HELD_IDS[0]}" 1
+	# perf is a child of strace.
+	PERF_PID=$(pgrep -P "$PERF_PID") await_read
 	stop_recording
-	[[ $(lookups_by_id "${HELD_IDS[0]}") = 5 ]] ||
-		fail "the program is looked up $(lookups_by_id "${HELD_IDS[0]}") times"
+	nr=$(lookups_by_id "${HELD_IDS[0]}")
+	echo "$nr lookups"
+	((nr >= 3 && nr <= 5)) || fail "the program is looked up $nr times"
 }
 
 # perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols
@@ -175,19 +168,27 @@ test_kallsyms_is_read_to_its_end_once()
 	[[ $(grep -c ' = 0$' "$TMP/reads") = 1 ]] || fail "$(grep -c ' = 0$' "$TMP/reads") full reads, not 1"
 }
 
-# Only the thread that reads side band events unshares its file system. The last poll() of this
-# thread must be ended by an event or by perf, not by the time limit.
-test_perf_ends_without_waiting_for_a_timeout()
+# Succeed unless the last poll() of the thread that reads side band events times out. Only this thread
+# unshares its file system.
+last_poll_is_ended()
 {
-	command -v strace >/dev/null || skip "strace is not installed"
 	trace -f -qq -e trace=poll,unshare -e signal=none -o "$TMP/calls" \
 		"$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true
 	awk '/unshare\(CLONE_FS\)/ { thread = $1 } $1 == thread && /poll/ { print }' "$TMP/calls" >"$TMP/polls"
 	cut -c 1-200 "$TMP/polls"
 	grep -q 'unshare(CLONE_FS)' "$TMP/calls" || fail "no thread reads side band events"
-	if tail -n 1 "$TMP/polls" | grep -q ' = 0 '; then
-		fail "the last poll() of the thread times out"
-	fi
+	! tail -n 1 "$TMP/polls" | grep -q ' = 0 '
+}
+
+# The last poll() must be ended by an event or by perf, not by the time limit. It may also time out just
+# before perf ends, so the test tries several times.
+test_perf_ends_without_waiting_for_a_timeout()
+{
+	command -v strace >/dev/null || skip "strace is not installed"
+	for _ in {1..10}; do
+		! last_poll_is_ended || return 0
+	done
+	fail "the last poll() of the thread times out each time"
 }
 
 run_tests

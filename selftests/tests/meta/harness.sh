@@ -489,9 +489,9 @@ prepare_churn()
 {
 	export PBM_TIMEOUT_SCALE=1
 	cat >"$TMP/list" <<-END
-		1 11 churn_1 1000 100
+		1 11 churn_1 1000 told
 		2 12 churn_2 2000 stays
-		3 13 churn_3 3000 99
+		3 13 churn_3 3000 999
 	END
 	: >"$TMP/script"
 	pretend_churn 1 churn_1
@@ -566,21 +566,20 @@ test_missing_metadata_is_accepted_at_busy_times_only()
 			"bpf_prog_0123456789abcdef_churn_${number}_sub" "number = $number" "name = \"churn_$number\""
 	done >"$TMP/script"
 	cp "$TMP/all" "$TMP/list"
-	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn --soon "$TMP/list" "$TMP/script"
 	must_find 'no set'
 	{ cat "$TMP/all"; echo "late 299000 21000"; } >"$TMP/list"
-	check_churn --busy "$TMP/list" "$TMP/script"
-	must_fail check_churn "$TMP/list" "$TMP/script"
+	check_churn --soon "$TMP/list" "$TMP/script"
 	# A delay before the time in which perf should have read the program, one after it, one that
 	# is too short, and a program that lived too long
 	{ cat "$TMP/all"; echo "late 150000 49000"; } >"$TMP/list"
-	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn --soon "$TMP/list" "$TMP/script"
 	{ cat "$TMP/all"; echo "late 301000 50000"; } >"$TMP/list"
-	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn --soon "$TMP/list" "$TMP/script"
 	{ cat "$TMP/all"; echo "late 210000 19000"; } >"$TMP/list"
-	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn --soon "$TMP/list" "$TMP/script"
 	{ sed '$s/150$/300/' "$TMP/all"; echo "late 210000 50000"; } >"$TMP/list"
-	must_fail check_churn --busy "$TMP/list" "$TMP/script"
+	must_fail check_churn --soon "$TMP/list" "$TMP/script"
 }
 
 agree_after()

@@ -76,6 +76,8 @@ note_program()
 	# perf writes equal sets once.
 	[[ $WANT_SETS = *"$(cat "$TMP/set")"* ]] || WANT_SETS+=$(cat "$TMP/set")$'\n'
 	symbol >"$TMP/symbol"
+	# The program may be unloaded next.
+	[[ -z ${PERF_PID:-} ]] || await_read
 }
 
 check_sets()

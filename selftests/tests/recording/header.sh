@@ -209,7 +209,8 @@ test_the_block_has_programs_that_load_while_perf_records()
 	local ids
 
 	start_recording "$TMP/data" -a --bpf-metadata=header
-	start_churn -n 3 -s 3
+	churn -n 3
+	start_churn -s 3 -f 4
 	await_churn ready
 	stop_recording
 	mapfile -t ids < <(awk '{ print $2 }' "$TMP/list")

@@ -19,7 +19,7 @@ test_program_that_loads_and_stays()
 	start_recording "$TMP/data" -a
 	start_churn -s 3
 	await_churn ready
-	churn -f 4 -n 1 -l 150
+	await_read
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 	perfdata check "$TMP/data"
@@ -34,21 +34,20 @@ test_program_that_loads_just_before_the_end()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# perf's side band thread reads 1 MB for each program, so it is late when the recording ends.
+# Each bpf() call of perf's side band thread takes 50 ms, and it makes several for each program. So
+# when the recording ends, it has not read all programs. It goes on as slowly until perf ends.
 test_many_programs_that_load_just_before_the_end()
 {
-	for _ in 1 2 3 4; do
-		start_recording "$TMP/data" -a
-		hold_command "$OUTPUT/hold" -d -n 30 large.bpf.o
-		stop_recording
-		printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
-		perfdata block "$TMP/data" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want" >"$TMP/got" || :
-		same "programs in the header" "$TMP/want" "$TMP/got"
-		release
-	done
+	start_slow_recording delay_enter=50000
+	hold_command "$OUTPUT/hold" -d -n 4 bench_1_1_4_0.bpf.o
+	await "the first read" slow_reads 1
+	stop_recording
+	printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
+	perfdata block "$TMP/data" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want" >"$TMP/got" || :
+	same "programs in the header" "$TMP/want" "$TMP/got"
 }
 
-test_program_that_is_unloaded_after_100_ms()
+test_program_that_is_unloaded_before_the_end()
 {
 	start_recording "$TMP/data" -a
 	churn -n 6 -t 60
@@ -61,7 +60,7 @@ test_program_that_is_unloaded_long_before_the_end()
 {
 	start_recording "$TMP/data" -a
 	churn -n 3
-	churn -n 100 -f 4 -t 500 -l 1 -p 2
+	"$OUTPUT/churn" -n 100 -f 4 -t 500 -l 1 -p 2 </dev/null >>"$TMP/list"
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 }
@@ -78,7 +77,7 @@ programs_have_ended()
 test_perf_record_does_not_keep_unloaded_programs_in_the_kernel()
 {
 	start_recording "$TMP/data" -a
-	churn -n 20 -t 100 -l 200
+	churn -n 20 -t 100
 	await "the end of all programs" programs_have_ended
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
@@ -91,7 +90,7 @@ test_program_without_metadata_that_loads()
 	hold busy
 	spend 0 $((300000 / SCALE))
 	"${WORKLOAD[@]}"
-	await "a second look" second_look_is_over "$(cut -d . -f 1 /proc/uptime)"
+	await_read
 	stop_recording
 	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
 	"$PBM_PERF" data convert --to-json "$TMP/json" -i "$TMP/data"
@@ -102,27 +101,52 @@ assert [p["metadata"] for p in progs if p["id"] == int(sys.argv[2])] == [{}], pr
 	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
 
-second_look_is_over()
-{
-	(($(cut -d . -f 1 /proc/uptime) > $1 + 1))
-}
-
 test_program_of_a_recorded_process()
 {
-	start_churn -w -n 3
+	start_churn -w -n 3 -l wait
 	await_churn waiting
 	start_recording "$TMP/data" -p "$HOLDER_PID"
+	tell_churn
+	await_churn waiting
+	await_read
 	tell_churn
 	await_churn ready
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 }
 
+# start_loaders FILE OPTION...: start perf record, whose workload loads 6 programs in each of two
+# processes, and await perf. Sets LOADERS_PID.
+start_loaders()
+{
+	rm -f "$TMP/loaders"
+	mkfifo "$TMP/loaders"
+	exec {LOADERS}<>"$TMP/loaders"
+	"$PBM_PERF" record -N -e cpu-clock -F 97 -k mono "${@:2}" -o "$1" -- \
+		"$OUTPUT/churn" -n 12 -p 2 -l wait <"$TMP/loaders" >"$TMP/list" 2>"$TMP/loaders.err" {LOADERS}>&- &
+	LOADERS_PID=$!
+	await "both processes of the workload" wait_in_list 2
+	PERF_PID=$LOADERS_PID await_read
+}
+
+wait_in_list()
+{
+	(($(grep -c -x waiting "$TMP/list" || true) == $1))
+}
+
+# Let the workload unload its programs, and await the end of perf record.
+end_loaders()
+{
+	printf '\n\n' >&"$LOADERS"
+	exec {LOADERS}>&-
+	wait "$LOADERS_PID"
+	check_messages "$TMP/loaders.err"
+}
+
 test_program_of_the_workload()
 {
-	"$PBM_PERF" record -N -e cpu-clock -F 97 -o "$TMP/data" -- \
-		"$OUTPUT/churn" -n 6 -p 2 -l 100,150 </dev/null >"$TMP/list" 2>"$TMP/perf.err"
-	check_messages "$TMP/perf.err"
+	start_loaders "$TMP/data"
+	end_loaders
 	check_churn "$TMP/list" "$TMP/data"
 }
 
@@ -167,40 +191,54 @@ test_program_that_refers_to_its_map_at_load()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-test_map_that_is_bound_30_ms_after_the_load()
+# map_is_bound_late OPTION...: with this option, churn binds a map when it is told to. Meanwhile, perf
+# is stopped: it has looked at the program, and will look again. If this test is too late to stop perf
+# in that state, it tries again.
+map_is_bound_late()
 {
-	start_recording "$TMP/data" -a
-	churn -n 3 -b 30
-	start_churn -s 3 -f 4 -b 30
+	for _ in {1..10}; do
+		: >"$TMP/list"
+		start_recording "$TMP/data" -a
+		start_churn -n 1 -f 2 -l wait "$@"
+		await_churn waiting
+		if will_look_again; then
+			kill -STOP "$PERF_PID"
+			! will_look_again || break
+			kill -CONT "$PERF_PID"
+		fi
+		stop_recording
+		release
+	done
+	[[ -n $PERF_PID ]] || fail "perf had looked for the last time, ten times"
+	tell_churn
+	await_churn waiting
+	kill -CONT "$PERF_PID"
+	await_read
+	tell_churn
 	await_churn ready
 	stop_recording
+}
+
+test_map_that_is_bound_after_the_first_look()
+{
+	map_is_bound_late -b wait
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-test_second_map_that_is_bound_after_the_first_was_read()
+test_second_map_that_is_bound_after_the_first_look()
 {
-	start_recording "$TMP/data" -a
-	churn -n 3 -m 40
-	start_churn -s 3 -f 4 -m 300
-	await_churn ready
-	stop_recording
+	map_is_bound_late -m wait
 	check_churn --more "$TMP/list" "$TMP/data"
 }
 
-# On a busy machine, the loader can be interrupted for 300 ms.
-test_map_that_is_bound_300_ms_after_the_load()
-{
-	start_recording "$TMP/data" -a
-	churn -n 3 -b 300 -l $((1500 / SCALE))
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
 # The map is bound after perf's last look during the recording. perf looks again at the end.
-test_map_that_is_bound_after_the_last_retry()
+test_map_that_is_bound_after_the_last_look()
 {
 	start_recording "$TMP/data" -a
-	start_churn -s 3 -b 1500
+	start_churn -s 1 -f 2 -b wait
+	await_churn waiting
+	await_read
+	tell_churn
 	await_churn ready
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
@@ -257,25 +295,31 @@ data_end()
 	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
 }
 
-# Record programs with 650 KB of metadata records. Messages go to $TMP/perf.err.
+# Record nine programs with 3 MB of metadata records. Messages go to $TMP/perf.err.
 record_many_keys()
 {
+	local n
+
+	for n in {1..9}; do
+		LC_ALL=C sed "s/keys_1025/keys_000$n/g" "$OUTPUT/keys_1025.bpf.o" >"$TMP/keys_$n.bpf.o"
+	done
 	start_recording "$TMP/data" -a
-	hold keys_1000 keys_1025
+	hold_command "$OUTPUT/hold" "$TMP"/keys_?.bpf.o
 	control stop
 	wait "$PERF_PID" || echo "status $?"
 	PERF_PID=
 	release
 }
 
-# The metadata records are the last part of the data. ulimit -f leaves room for half of them.
+# The metadata records are the last part of the data. ulimit -f leaves room for half of them,
+# so it does not matter how many events of other processes are before them.
 test_disk_that_is_full_before_all_records_are_written()
 {
 	record_many_keys
 	cat >"$TMP/full-perf" <<-END
 		#!/bin/bash
 		trap '' XFSZ
-		ulimit -f $((($(data_end "$TMP/data") - 325000) / 1024))
+		ulimit -f $((($(data_end "$TMP/data") - 1500000) / 1024))
 		exec "$PBM_PERF" "\$@"
 	END
 	chmod +x "$TMP/full-perf"
@@ -292,19 +336,17 @@ test_disk_that_is_full_before_all_records_are_written()
 # starts, perf does not learn of the kernel's record.
 test_programs_that_load_while_recording_starts()
 {
-	local churn begin
-
 	for _ in 1 2; do
-		"$OUTPUT/churn" -n $((400 / SCALE)) -t 1000 -l $((500 + 1000 / SCALE)) </dev/null >"$TMP/all" &
-		churn=$!
-		begin=$(cut -d ' ' -f 1 /proc/uptime)
+		: >"$TMP/list"
+		start_churn -n $((400 / SCALE)) -t 1000 -l wait
 		start_recording "$TMP/data" -a
-		wait "$churn"
+		await_churn waiting
+		await_read
+		tell_churn
+		await_churn ready
 		stop_recording
-		# Programs that loaded before this time may be unloaded when perf starts. The others
-		# live long enough.
-		awk -v begin="$begin" '$4 < begin * 1e6 { $5 = 0 } { print }' "$TMP/all" >"$TMP/list"
 		check_churn --starting "$TMP/list" "$TMP/data"
+		release
 	done
 }
 
@@ -321,8 +363,9 @@ test_programs_that_load_while_two_perfs_record()
 	local file
 
 	start_recording "$TMP/data" -a
-	record_beside "$PBM_PERF" "$TMP/beside" "$OUTPUT/churn" -n 12 -p 2 -l 150
-	check_messages "$TMP/beside.err"
+	start_loaders "$TMP/beside" -a
+	await_read
+	end_loaders
 	stop_recording
 	for file in data beside; do
 		check_churn "$TMP/list" "$TMP/$file"
