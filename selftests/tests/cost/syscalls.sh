@@ -19,18 +19,21 @@ programs_of_others()
 	sed -n 's/^\([0-9]*\):.*/\1/p' "$TMP/shown" | grep -v -x -E "${ours%|}" || true
 }
 
-# Print the number of bpf() calls of "$1 record $2...". Try again if other programs came or went
-# meanwhile: perf's calls for them would count, too.
+# Print the number of bpf() calls of "$1 record $2...". Try again if perf has seen other programs than
+# bpftool, before and after: perf's calls for them would count, too. For example, the kernel frees
+# bpftool's own programs some time after bpftool has ended.
 count_calls()
 {
-	local perf=$1 before
+	local perf=$1 before nr
 
 	shift
-	for _ in 1 2 3 4 5; do
+	for _ in {1..20}; do
 		before=$(programs_of_others)
 		trace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" \
 			"$perf" record -N -q -a -e cpu-clock "$@" -o "$TMP/data" -- true
-		if [[ $(programs_of_others) = "$before" ]]; then
+		nr=$(grep -c 'bpf(BPF_PROG_GET_NEXT_ID,' "$TMP/calls" || true)
+		if [[ $(programs_of_others) = "$before" ]] &&
+			((nr == 1 + ${#HELD_IDS[@]} + $(grep -c . <<<"$before" || true))); then
 			# A call that another thread interrupts has a second line, "resumed".
 			grep -c 'bpf(' "$TMP/calls" || true
 			return
