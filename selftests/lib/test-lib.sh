@@ -34,7 +34,7 @@
 #				bpf() command fails
 #	await_read		wait until perf record has looked at all programs for the last time
 #				before it ends
-#	will_look_again		succeed if perf record will look at some program again before it ends
+#	side_band_wait		print 20 if perf record waits to look at some program again
 #	churn OPTION...		load programs, unload them when perf record has read them, and add
 #				them to $TMP/list
 #	start_churn OPTION...	load programs in the background; await_churn adds to the list
@@ -420,16 +420,6 @@ has_read()
 await_read()
 {
 	await "perf to look at all programs" has_read
-}
-
-will_look_again()
-{
-	local wait=
-
-	while [[ -z $wait ]]; do
-		wait=$(side_band_wait)
-	done
-	((wait == 20))
 }
 
 # After the programs are gone, perf must read that, too.
