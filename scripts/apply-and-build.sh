@@ -196,7 +196,6 @@ log_to "$OUT_DIR/apply-and-build.log"
 [[ $OPT_SANITIZE = no ]] || PERF_PACKAGES+=(libclang-rt-dev)
 packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
 arch__prepare_cross
-series__check_changes
 source__find_or_fetch "$BASE_DIR"
 series__check_standin "$SOURCE_VERSION"
 print_inputs

@@ -129,7 +129,7 @@ prepare_tree()
 	cp -a -- "$OUT_DIR/queue/$TAG/linux" "$TREE_DIR"
 }
 
-# perf test skips scripts that are not executable. quilt loses the mode without scripts/quiltrc.
+# perf test skips scripts that are not executable, and quilt refresh loses their mode.
 print_text_defects()
 {
 	awk -v max="$MAX_SUBJECT" -v trailers="^$TRAILERS" '
@@ -266,7 +266,7 @@ check_part()
 		apply "$patch" && continue
 		defect "$PATCH" "on $below, $patch does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
 		return
-	done < <(series__entries_of "$SERIES_FILE" "$1" "${@:3}")
+	done < <(series__entries_of "$1" "${@:3}")
 	msg "part $PATCH applies on $below"
 	[[ $is_built = yes ]] || return 0
 	check_build default BUILD_BPF_SKEL=1 || return 0
@@ -280,7 +280,7 @@ check_parts()
 	local TREE_DIR=$OUT_DIR/part parts part below is_built=no
 
 	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || is_built=yes
-	mapfile -t parts < <(series__parts "$SERIES_FILE")
+	mapfile -t parts < <(series__parts)
 	for part in "${parts[@]}"; do
 		[[ $OPT_FROM != "$part"/* ]] || is_built=yes
 		[[ -f $LETTERS_DIR/$part ]] || continue

@@ -67,12 +67,12 @@ choose_patches()
 {
 	local parts below
 
-	mapfile -t parts < <(series__parts "$SERIES_FILE")
+	mapfile -t parts < <(series__parts)
 	[[ " ${parts[*]} " = *" $OPT_PART "* && -f $COVER ]] ||
 		die "--part '$OPT_PART': not a part with a letter" "use one of: $(ls -x -w 0 "$LETTERS_DIR" 2>/dev/null)"
 	mapfile -t below < <(series__on_top_of "$COVER")
-	mapfile -t BELOW < <(series__entries_of "$SERIES_FILE" "${below[@]}")
-	mapfile -t CHOSEN < <(series__entries_of "$SERIES_FILE" "$OPT_PART")
+	mapfile -t BELOW < <(series__entries_of "${below[@]}")
+	mapfile -t CHOSEN < <(series__entries_of "$OPT_PART")
 }
 
 # Print the letter with the numbers of the mails. If it names patches that are not mailed, print

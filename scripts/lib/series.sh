@@ -10,12 +10,11 @@
 #	series__load TAG	read the series; die if it or one of its patches is missing
 #	series__load_empty	use no patches (--no-patches)
 #	series__entries FILE	print the patches that a series names
-#	series__parts FILE	print the parts of a series
-#	series__entries_of FILE PART...	print only the patches of these parts
+#	series__parts		print the parts of the series
+#	series__entries_of PART...	print only the patches of these parts
 #	series__on_top_of LETTER	print the parts on which the part of a cover letter is based
 #	series__print_unlisted	the patches in SERIES_DIR that the series does not name
 #	series__quilt COMMAND...	run quilt with the series and its patches
-#	series__check_changes	die if a patch changes nothing (needs diffstat)
 #	series__check_standin VERSION
 #				die if a patch touches a file in which the substitute
 #				VERSION differs from the tag
@@ -41,27 +40,17 @@ series__entries()
 
 series__parts()
 {
-	series__entries "$1" | awk -F / '!seen[$1]++ { print $1 }'
+	printf '%s\n' "${SERIES_PATCHES[@]%%/*}" | uniq
 }
 
 series__entries_of()
 {
-	series__entries "$1" | awk -F / -v parts=" ${*:2} " 'index(parts, " " $1 " ")'
+	printf '%s\n' "${SERIES_PATCHES[@]}" | awk -F / -v parts=" $* " 'index(parts, " " $1 " ")'
 }
 
 series__on_top_of()
 {
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
-}
-
-series__check_changes()
-{
-	local patch
-
-	for patch in "${SERIES_PATCHES[@]}"; do
-		[[ -n $(diffstat -p1 -l "$SERIES_DIR/$patch" 2>/dev/null) ]] ||
-			die "$SERIES_DIR/$patch holds no change" "quilt refresh it, or remove it from the series"
-	done
 }
 
 # A patch in a comment counts as listed, because it was left out on purpose.
@@ -89,13 +78,9 @@ series__load()
 	((${#SERIES_PATCHES[@]})) ||
 		die "$SERIES_FILE is not there, or empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
 	for entry in "${SERIES_PATCHES[@]}"; do
-		[[ $entry != *[[:space:]]* ]] ||
-			die "$SERIES_FILE: '$entry': options are not supported" "make it a -p1 patch: quilt refresh -p ab"
 		[[ -f $SERIES_DIR/$entry ]] ||
 			die "$SERIES_FILE names $entry, which is not there" "add the file, quilt refresh it, or remove the entry"
 	done
-	entry=$(printf '%s\n' "${SERIES_PATCHES[@]}" | sort | uniq -d | head -n 1)
-	[[ -z $entry ]] || die "$SERIES_FILE names $entry twice" "remove one of the entries"
 	while read -r entry; do
 		warn "$SERIES_DIR/$entry is not in the series and is not applied"
 	done < <(series__print_unlisted)

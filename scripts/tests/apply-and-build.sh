@@ -141,7 +141,7 @@ test_changed_series_rebuilds_only_its_files()
 	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still applied"
 	echo fixes/a.patch > "$SERIES"
 	compiles b.c v0.1
-	printed "core/b.patch is in no series"
+	printed "core/b.patch is not in the series"
 	holds "$OUT/build/b.o" "b 2"
 }
 
