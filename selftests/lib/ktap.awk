@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Read the output of kselftest/runner.sh for one test program (-v program=NAME), and print a line
-# for each result: "ok", "not ok" or "skip", a tab, the name, a tab, the reason. -v unfinished=1
-# means that the program still runs.
+# for each result: "ok", "not ok" or "skip", a tab, the name, a tab, the reason.
 #
 # These count as failures, too: a missing result of the plan, a program without a plan, and a
 # program that ends with an error although all its tests passed.
@@ -55,8 +54,6 @@ function skip_reason(line)
 }
 
 END {
-	if (unfinished)
-		exit
 	if (ended == "")
 		ended = "did not end"
 	how = ended == "ok" ? "" : " (" ended ")"
