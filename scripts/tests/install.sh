@@ -11,7 +11,7 @@
 . "$SCRIPTS_DIR/lib/debian.sh"
 
 REPO_DIR=${SCRIPTS_DIR%/*}
-TAG=v6.16
+TAG=${PBM_TAG:-v6.16}
 PREFIX=/usr/local
 HOME_DIR=$PREFIX/lib/perf-bpf-metadata
 
@@ -120,7 +120,7 @@ test_install()
 	expect_status 0 install_dest
 	[[ $before = "$(stat -c '%i %Y' "$REPO_DIR/out/$TAG/perf")" ]] || fail "perf was built again"
 	[[ $(tail -n 2 <<<"$PRINTED" | head -n 1) = "$DEST$PREFIX/bin/perf_bpfmeta" ]] || fail "no path at the end"
-	[[ ${PRINTED##*$'\n'} = "perf version 6.16"* ]] || fail "no version at the end"
+	[[ ${PRINTED##*$'\n'} = "perf version ${TAG#v}"* ]] || fail "no version at the end"
 	[[ ! -e $REPO_DIR/out/$TAG/install ]] || fail "out/$TAG/install is left"
 	for file in bin/perf libexec/perf-core/perf-archive libexec/perf-core/scripts/python/stackcollapse.py \
 		libexec/perf-core/tests/shell/record_bpf_metadata.sh share/man/man1/perf-record.1 \
