@@ -85,7 +85,7 @@ print_missing()
 
 	pinned=$SERIES_TOP/$(pin__of_state pinned)/series
 	[[ ! -f $pinned ]] || comm -13 \
-		<(sed 's/^# not needed: \([^:]*\):.*/\1/; /^#/d' "$SERIES_FILE" | sort) \
+		<(sed 's/^# not needed: \([^:]*\): [^:]*: ..*/\1/; /^#/d' "$SERIES_FILE" | sort) \
 		<(series__entries "$pinned" | sort)
 }
 
@@ -106,7 +106,7 @@ check_form()
 {
 	local top=$OUT_DIR/form command name
 
-	rm -rf -- "$top" && mkdir -- "$top"
+	rm -rf -- "$top" "$OUT_DIR/queue/linux" && mkdir -- "$top"
 	cp -r -- "$SERIES_DIR" "$top"
 	for command in import export; do
 		PBM_PATCHES=$top PBM_MIRROR=$OPT_MIRROR run_logged "$command the series" \
@@ -146,7 +146,7 @@ print_text_defects()
 			if (subject !~ /^[a-z][^:]*: [A-Z]/) print "no \"Subject: part: What it does\""
 			if (length(subject) > max) print "a subject of " length(subject) " characters, more than " max
 			if (!has_end) print "no line \"---\" after the changelog"
-			if (lines < 2) print "no changelog"
+			if (lines < 2) print "no changelog of two lines"
 			if (trailer != "") print "a trailer, which only mails have: " trailer
 		}' "$1"
 }

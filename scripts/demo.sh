@@ -12,6 +12,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/common.sh"
 
 PERF=$REPO_DIR/out/v6.16/perf
+[[ -x $PERF ]] || PERF=$REPO_DIR/out/v7.3.4/perf
 SECONDS_TO_RECORD=10
 
 print_usage()
@@ -23,7 +24,8 @@ Records this host for SECONDS (default: 10) and prints the share of each BPF pro
 in the samples of all CPUs, with the systemd unit, container or executable that holds
 it. Needs root.
 
-  --perf PATH   a perf with this series (default: out/v6.16/perf)
+  --perf PATH   a perf with this series (default: out/v6.16/perf,
+                else out/v7.3.4/perf)
   -h, --help    this text
 
 Exit status: 0 done, 2 could not run.

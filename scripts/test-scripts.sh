@@ -26,7 +26,7 @@ list_files()
 	local file
 
 	find "$TESTS_DIR" -name '*.sh' -perm -u+x | sort | while read -r file; do
-		[[ -z $(PBM_LIST=1 "$file") ]] || printf '%s\n' "$file"
+		[[ -n $PBM_FILTER && -z $(PBM_LIST=1 "$file") ]] || printf '%s\n' "$file"
 	done
 }
 

@@ -32,7 +32,7 @@ pin__list()
 
 pin__list_patched()
 {
-	awk '$1 == "tag" && $3 ~ /^(pinned|current)$/ { print $2 }' "$PINS_FILE"
+	awk '$1 == "tag" && $3 !~ /^(old|peer)$/ { print $2 }' "$PINS_FILE"
 }
 
 pin__of_state()

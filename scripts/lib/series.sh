@@ -53,15 +53,12 @@ series__on_top_of()
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
 }
 
-# A patch in a comment counts as listed, because it was left out on purpose.
 series__print_unlisted()
 {
-	comm -23 \
-		<(cd -- "$SERIES_DIR" && find . -type f \( -name '*.patch' -o -name '*.diff' \) -printf '%P\n' | sort) \
-		<(sed -e 's/^#*[[:space:]]*//' "$SERIES_FILE" | awk 'NF { print $1 }' | sort -u)
+	comm -23 <(cd -- "$SERIES_DIR" && find . -name '*.patch' -printf '%P\n' | sort) <(series__entries "$SERIES_FILE" | sort)
 }
 
-# shellcheck disable=SC2034 # check-series.sh and make-submission.sh read SERIES_FILE
+# shellcheck disable=SC2034 # check-series.sh reads SERIES_FILE
 series__set_paths()
 {
 	SERIES_DIR=$SERIES_TOP/$1

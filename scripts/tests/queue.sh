@@ -35,6 +35,7 @@ test_series_becomes_commits_and_the_same_series()
 {
 	write_good_series
 	sed -i '2i # a comment\n# not needed: fixes/x.patch: since v0.1: it has it' "$SERIES"
+	touch "$PATCHES/core/mine.patch"
 	cp -a "$PATCHES" "$TMP/t/before"
 	queue 0 import
 	[[ $(run_git log --format=%s base/v0.1..v0.1) = $'perf test: Change core/b\nperf test: Change fixes/a' ]] ||
@@ -58,7 +59,7 @@ test_commits_become_patches()
 	printed "v0.2/series is not there"
 	sed -i 's/a two/a zwei/' "$OUT/linux/tools/perf/a.c"
 	queue 2 export
-	printed "a change that is not committed"
+	printed "a file that is not committed"
 	run_git commit -q -a -m 'perf test: Change A: again'
 	run_git mv tools/perf/c.c tools/perf/d.c
 	echo '#!/bin/sh' > "$OUT/linux/tools/perf/s.sh"
@@ -72,10 +73,16 @@ test_commits_become_patches()
 	holds "$PATCHES/core/perf-test-change-a-again.patch" "^+a zwei"
 	holds "$PATCHES/add/move.patch" "^--- a/tools/perf/c.c"
 	holds "$PATCHES/add/move.patch" "^new file mode 100755"
-	[[ $(tail -n 1 < <(sed '/^---$/,$d' "$PATCHES/add/move.patch")) = moved. ]] || fail "the changelog does not end with its text"
+	[[ $(sed '/^---$/,$d' "$PATCHES/add/move.patch" | tail -n 1) = moved. ]] || fail "the changelog does not end with its text"
 	run_git commit -q --allow-empty -m $'perf test: Again\n\nPatch: add/move.patch'
 	queue 2 export
-	printed "add/move.patch is not PART/NAME.patch, or is there twice"
+	printed "add/move.patch is not PART/NAME.patch, or is there twice, or away from its part"
+	run_git commit -q --amend --allow-empty -m $'perf test: Again\n\nIt is\n---\ncut.\n\nPatch: add/x.patch'
+	queue 2 export
+	printed "git am cuts the text"
+	run_git merge -q -s ours -m merge base/v0.1~0 "$(run_git commit-tree -m x -p base/v0.1 'base/v0.1^{tree}')"
+	queue 2 export
+	printed "the branch has a merge"
 }
 
 test_patches_that_changed_after_the_import_are_kept()

@@ -199,8 +199,9 @@ test_children_without_the_block_are_left_out()
 	fi
 }
 
-# A benchmark: it counts instructions, and compilers and libraries change their number. bpf_prog once took 2.3 times as many
-# as dso. bpf_metadata is compared with comm: for both, perf merges equal rows at the end.
+# A benchmark: it counts instructions, and compilers and libraries change their number. bpf_prog
+# once took 2.3 times as many as dso. bpf_metadata is compared with comm: for both, perf merges equal
+# rows at the end.
 test_the_sort_keys_take_as_long_as_dso_and_comm()
 {
 	local pair cost base

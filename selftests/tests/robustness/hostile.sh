@@ -89,9 +89,9 @@ cost_of()
 	echo $((with > without ? with - without : 1))
 }
 
-# A benchmark: it measures CPU time. An object with 6 MB of integers takes all the work that a map may take, so it is the measure. If
-# perf limited the work for each variable, or not at all, the other objects would take 50 times as
-# much.
+# A benchmark: it measures CPU time. An object with 6 MB of integers takes all the work that a map
+# may take, so it is the measure. If perf limited the work for each variable, or not at all, the
+# other objects would take 50 times as much.
 test_the_work_for_a_map_is_limited()
 {
 	local measure cost kind own
