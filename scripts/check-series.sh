@@ -38,6 +38,11 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
   --fast            no builds and no perf test: a minute instead of an hour
   --from PATCH      build and test only from PATCH on, and only parts from its part on
+  --changed[=COMMIT]
+                    build and test only the patches that differ from COMMIT (default: HEAD),
+                    and their parts. Only the last of them is also built without libbpf,
+                    without skeletons and with the distribution's libbpf. This is the last
+                    patch of the series if patches were added, removed or moved
   --out DIR         directory for the tree and the builds (default: out/TAG-series)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the builds (default: number of CPUs)
@@ -55,7 +60,8 @@ END
 check_options()
 {
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
-	[[ $OPT_FAST = no || -z $OPT_FROM ]] || die_usage "--fast builds nothing, and excludes --from"
+	[[ $OPT_FAST = no || -z $OPT_FROM$OPT_CHANGED ]] || die_usage "--fast builds nothing, and excludes --from and --changed"
+	[[ -z $OPT_FROM || -z $OPT_CHANGED ]] || die_usage "--from and --changed exclude each other"
 	pin__check_tag "$TAG"
 	series__load "$TAG"
 	[[ -z $OPT_FROM || " ${SERIES_PATCHES[*]} " = *" $OPT_FROM "* ]] ||
@@ -69,6 +75,33 @@ resolve_paths()
 	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
 	TREE_DIR=$OUT_DIR/tree
 	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
+}
+
+# Print the files in SERIES_DIR that differ from a commit.
+print_changed()
+{
+	git -C "$SERIES_DIR" diff --name-only --relative "$1" -- . &&
+		git -C "$SERIES_DIR" ls-files --others
+}
+
+# Set BUILT to the patches to build. If the series itself has changed, the last patch shows the result.
+select_built()
+{
+	local changed='' entry is_built=no
+
+	BUILT=()
+	[[ $OPT_FAST = no ]] || return 0
+	[[ -z $OPT_CHANGED ]] || changed=$(print_changed "$OPT_CHANGED") ||
+		die "--changed=$OPT_CHANGED: git cannot compare $SERIES_DIR with it" "name a commit"
+	! grep -q -x series <<<"$changed" || changed+=$'\n'${SERIES_PATCHES[-1]}
+	[[ -n $OPT_FROM$OPT_CHANGED ]] || is_built=yes
+	for entry in "${SERIES_PATCHES[@]}"; do
+		[[ $entry != "$OPT_FROM" ]] || is_built=yes
+		if [[ $is_built = yes ]] || grep -q -x -F -e "$entry" <<<"$changed"; then
+			BUILT+=("$entry")
+		fi
+	done
+	((${#BUILT[@]})) || die "--changed=$OPT_CHANGED: no patch in $SERIES_DIR differs from it" "name an older commit"
 }
 
 # defect WHERE WHAT: print and count a defect.
@@ -215,18 +248,19 @@ check_perf_test()
 check_builds()
 {
 	check_build default BUILD_BPF_SKEL=1 || return 0
-	check_build no_libbpf NO_LIBBPF=1 || :
-	check_build no_skel BUILD_BPF_SKEL=0 || :
-	check_build libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1 || :
+	if [[ -z $OPT_CHANGED || $PATCH = "${BUILT[-1]}" ]]; then
+		check_build no_libbpf NO_LIBBPF=1 || :
+		check_build no_skel BUILD_BPF_SKEL=0 || :
+		check_build libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1 || :
+	fi
 	check_perf_test
 }
 
 # If a patch does not apply, later patches are not tried, because they may depend on it.
 check_patches()
 {
-	local PATCH what applies=yes builds_begin=yes
+	local PATCH what applies=yes
 
-	[[ $OPT_FAST = no && -z $OPT_FROM ]] || builds_begin=no
 	for PATCH in "${SERIES_PATCHES[@]}"; do
 		while read -r what; do
 			defect "$PATCH" "$what"
@@ -237,8 +271,7 @@ check_patches()
 			applies=no
 			continue
 		fi
-		[[ $PATCH != "$OPT_FROM" ]] || builds_begin=yes
-		[[ $builds_begin = no ]] || check_builds
+		[[ " ${BUILT[*]} " != *" $PATCH "* ]] || check_builds
 	done
 }
 
@@ -277,13 +310,13 @@ check_part()
 # Check each part that has a letter, in a tree with only this part and the parts that it needs.
 check_parts()
 {
-	local TREE_DIR=$OUT_DIR/part parts part below is_built=no
+	local TREE_DIR=$OUT_DIR/part parts part below is_built
 
-	[[ $OPT_FAST = yes || -n $OPT_FROM ]] || is_built=yes
 	mapfile -t parts < <(series__parts)
 	for part in "${parts[@]}"; do
-		[[ $OPT_FROM != "$part"/* ]] || is_built=yes
 		[[ -f $LETTERS_DIR/$part ]] || continue
+		is_built=no
+		[[ " ${BUILT[*]}" != *" $part/"* ]] || is_built=yes
 		mapfile -t below < <(series__on_top_of "$LETTERS_DIR/$part")
 		check_part "$part" "$is_built" "${below[@]}"
 	done
@@ -294,12 +327,13 @@ check_parts()
 }
 
 # shellcheck disable=SC2034 # build.sh reads OPT_SANITIZE
-OPT_FAST=no OPT_FROM='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes OPT_SANITIZE=no
+OPT_FAST=no OPT_FROM='' OPT_CHANGED='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes OPT_SANITIZE=no
 JOBS=$(nproc) NR_DEFECTS=0
 
 options__parse "$@" <<-'END'
 	--fast		OPT_FAST	yes
 	--from:		OPT_FROM
+	--changed::	OPT_CHANGED	HEAD
 	--out:		OPT_OUT
 	--mirror:	OPT_MIRROR
 	--jobs:		JOBS
@@ -311,6 +345,7 @@ resolve_paths
 take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
 [[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" libbpf-dev
+select_built
 check_entries
 prepare_tree
 check_checkpatch

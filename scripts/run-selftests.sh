@@ -298,8 +298,10 @@ prepare_sanitized_perf()
 # Children that got a signal may still run, and they hold the lock. So wait for the lock.
 remove_run_dir()
 {
-	exec {MACHINE_FD}<&-
-	flock --timeout 20 "$MACHINE_LOCK" true || :
+	if [[ -n $MACHINE_FD ]]; then
+		exec {MACHINE_FD}<&-
+		flock --timeout 20 "$MACHINE_LOCK" true || :
+	fi
 	rm -rf -- "$RUN_DIR"
 }
 
@@ -466,7 +468,6 @@ run_here()
 {
 	local program beside=() others=() status=0
 
-	take_machine_lock
 	make_run_dir
 	load_sanitizer_options
 	rm -f -- "$LOGS_DIR"/*.log
@@ -479,6 +480,7 @@ run_here()
 			others+=("$program")
 		fi
 	done
+	((${#others[@]} == 0)) || take_machine_lock
 	start_lane "${beside[@]}"
 	run_programs "${others[@]}"
 	wait "$LANE_PID" || status=$?

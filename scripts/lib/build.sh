@@ -10,7 +10,7 @@
 #	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
-#	REPO_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
+#	REPO_DIR CACHE_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
 #
 # In STATE_DIR, the file "building" exists while make runs. SIGKILL or a full disk, which can leave
 # half-written objects, leaves this file behind. Then the next run starts with an empty build
@@ -72,9 +72,19 @@ build__is_current()
 
 # Do not write Python bytecode into the tree. perf's build runs shellcheck on its tests, and the
 # user's .shellcheckrc could make it fail.
+#
+# If ccache is installed, objects that any output directory of this user had before are not compiled
+# again. perf's makefiles pass absolute paths. With CCACHE_BASEDIR, those of options do not count. The
+# path after -Wp,-MT does not count because fixdep does not read it. Debug information can name the
+# other output directory.
 build__make()
 {
-	PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
+	local ccache=()
+
+	[[ ! -x /usr/lib/ccache/gcc ]] ||
+		ccache=(PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="${CCACHE_DIR:-$CACHE_DIR/ccache}"
+			CCACHE_BASEDIR="$OUT_DIR" CCACHE_NOHASHDIR=1 "CCACHE_IGNOREOPTIONS=-Wp,-MT*")
+	env "${ccache[@]}" PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
 		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}"
 }
 

@@ -59,6 +59,7 @@ LOCK_FDS=()
 IS_EXPECTED=no
 # All checkouts on a machine share this lock, because they share the BPF programs of the machine.
 MACHINE_LOCK=/sys/kernel
+MACHINE_FD=
 
 msg()
 {
@@ -199,12 +200,21 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
+# Print the first process that holds the lock. All its children hold it, too.
+machine_lock_holder()
+{
+	local pid
+
+	pid=$(grep -l "FLOCK .*:$(stat -c %i "$MACHINE_LOCK") " /proc/[0-9]*/fdinfo/* 2>/dev/null | cut -d / -f 3 | sort -n | head -n 1)
+	printf 'pid %s: %s\n' "${pid:-unknown}" "$(tr '\0' ' ' 2>/dev/null <"/proc/${pid:-unknown}/cmdline")"
+}
+
 # All commands that the script starts inherit this lock, too.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
 	flock --nonblock "$MACHINE_FD" && return
-	msg "# waiting for other tests on this machine"
+	msg "# waiting for other tests on this machine ($(machine_lock_holder))"
 	run_step flock "$MACHINE_FD" < /dev/null
 }
 

@@ -158,4 +158,46 @@ test_series_with_a_patch_that_does_not_build_or_fails_its_test()
 	fails "core/b.patch: perf test bpf-metadata runs nothing" --from core/b.patch
 }
 
+# built PATCH...: fail unless these patches were built, each with the first configuration only, and the
+# last one with all four
+built()
+{
+	printf '%s: build default\n' "$@" > "$TMP/t/want"
+	printf "${*: -1}: build %s\n" no_libbpf no_skel libbpf_dynamic >> "$TMP/t/want"
+	sed -n 's/ \.\.\.$//p' <<< "$PRINTED" | grep '/.*: build ' > "$TMP/t/got"
+	same "the builds" "$TMP/t/want" "$TMP/t/got"
+}
+
+test_patches_that_changed_are_built()
+{
+	local git=(git -C "$TMP/t" -c user.name=x -c user.email=x@y)
+
+	write_good_series
+	check 2 --changed
+	printed "--changed=HEAD: git cannot compare $PATCHES with it"
+	"${git[@]}" init -q
+	"${git[@]}" add patches
+	"${git[@]}" commit -q -m x
+	check 2 --changed
+	printed "--changed=HEAD: no patch in $PATCHES differs from it"
+	sed -i 's/and was not/and was none/' "$PATCHES/fixes/a.patch"
+	check 0 --changed
+	built fixes/a.patch
+	write_patch add/c.patch c.c 2 'c two'
+	make_good add/c.patch c.c
+	check 0 --changed
+	built fixes/a.patch add/c.patch
+	"${git[@]}" add patches
+	"${git[@]}" commit -q -m y
+	check 0 --changed=HEAD~1
+	built fixes/a.patch add/c.patch
+	# After a patch was removed, the last one shows the result.
+	sed -i '/^# part fixes/d; /^fixes/d' "$SERIES"
+	rm "$PATCHES/fixes/a.patch"
+	check 0 --changed
+	built add/c.patch
+	check 2 --changed --fast
+	printed "--fast builds nothing, and excludes --from and --changed"
+}
+
 run_tests

@@ -86,4 +86,21 @@ test_five_scripts_have_help_and_refuse_nonsense()
 	refuses run-selftests --sanitize=memory v6.16
 }
 
+test_who_holds_the_lock_of_the_machine()
+{
+	local command=". '$SCRIPTS_DIR/lib/common.sh'; MACHINE_LOCK=$TMP/t; take_machine_lock; echo taken; read -r || :" fd
+
+	exec {fd}< "$TMP/t"
+	flock "$fd"
+	bash -c "set -euo pipefail; $command" x.sh < /dev/null > "$TMP/out" {fd}<&- &
+	HANGING=$!
+	until [[ -s $TMP/out ]]; do
+		kill -0 "$HANGING" || fail "it has not waited"
+	done
+	holds "$TMP/out" "^# waiting for other tests on this machine (pid $BASHPID: .*common.sh"
+	exec {fd}<&-
+	ends_with 0
+	holds "$TMP/out" '^taken'
+}
+
 run_tests

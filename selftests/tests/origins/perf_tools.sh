@@ -205,7 +205,7 @@ test_kwork_top()
 {
 	start
 	run_kwork top -b
-	want_output kwork '^%Cpu0'
+	want_output kwork '^%Cpu[0-9]+'
 	check_users on_switch on_softirq_entry on_softirq_exit \
 		on_irq_handler_entry on_irq_handler_exit
 }

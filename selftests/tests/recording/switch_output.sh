@@ -201,8 +201,8 @@ test_programs_that_load_while_perf_switches()
 	clean_files
 	start_recording "$TMP/data" -a --switch-output
 	# Some programs stay until the last file.
-	start_churn -s 20 -f 1001 -t 3000
-	"$OUTPUT/churn" -n $((600 / SCALE)) -t 3000 -l 1,100,300 </dev/null >>"$TMP/list" &
+	start_churn -s 20 -f 1001 -t 1000
+	"$OUTPUT/churn" -n $((200 / SCALE)) -t 1000 -l 1,100,300 </dev/null >>"$TMP/list" &
 	churn=$!
 	while [[ -e /proc/$churn ]]; do
 		kill -USR2 "$PERF_PID"
