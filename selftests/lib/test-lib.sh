@@ -691,5 +691,6 @@ end_test()
 {
 	close_terminal
 	abandon_recording
+	[[ -z ${TOP_PID:-} ]] || kill -KILL "$TOP_PID" || :
 	release
 }
