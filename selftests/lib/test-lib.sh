@@ -27,7 +27,7 @@
 #	record FILE OPTION...	perf record of all CPUs and a short workload
 #	show FILE		write the output of perf script --show-bpf-events to FILE.script
 #	start_recording FILE OPTION...	start perf record in the background, and return when it
-#				records
+#				records; COMMAND is its workload (default: none)
 #	control COMMAND		send a command to --control, and wait for the acknowledgement
 #	stop_recording		end perf record; fail if it fails or prints anything unusual
 #	deny_bpf COMMAND ERRNO	write $TMP/denied-perf, a script that runs perf so that this
@@ -97,6 +97,7 @@ BESIDE=no
 # If SCALE is 1, the workload takes less than 0.1 s and gives hundreds of samples.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
+COMMAND=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
 # With -S, python3 starts faster, because it does not look for packages.
@@ -316,7 +317,8 @@ control()
 }
 
 # Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
-# $TMP/stdout. nice gives perf priority, so that perf loses no events on a busy machine.
+# $TMP/stdout. COMMAND is the workload. nice gives perf priority, so that perf loses no events on a busy
+# machine.
 launch_recording()
 {
 	local file=$1
@@ -324,7 +326,7 @@ launch_recording()
 	shift
 	open_control
 	nice -n -15 "$PBM_PERF" record -N -e cpu-clock -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
-		"$@" -o "$file" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
+		"$@" -o "$file" "${COMMAND[@]}" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
 	PERF_PID=$!
 }
 

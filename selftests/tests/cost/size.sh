@@ -17,11 +17,12 @@ size_of()
 }
 
 # Print the sections in file $1 that must not differ. Skip the block, the version (5), the command
-# line (11), the bpf_prog_infos (25), in which only unpatched perf of v6.17 and later stores the ids
-# of maps, and the data, because other processes cause events.
+# line (11), the descriptions of events (12), in which patched perf has one more id per CPU, the
+# bpf_prog_infos (25), in which only unpatched perf of v6.17 and later stores the ids of maps, and the
+# data, because other processes cause events.
 constant_sections()
 {
-	grep -v -E $'^(block|5|11|25|data)\t' "$1"
+	grep -v -E $'^(block|5|11|12|25|data)\t' "$1"
 }
 
 # The workload ends before the first sample. Then the constant sections of two perfs are equal, and

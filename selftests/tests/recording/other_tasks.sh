@@ -1,0 +1,285 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Without -a, perf sees programs that load and unload in tasks, or on CPUs, that it does not record.
+# Of a recorded task that runs one program after the other, each sample has the program that ran at
+# its time. The kernel often gives a program the address of the one before.
+
+. "$(dirname "$0")/../../lib/test-lib.sh"
+
+# The recorded task does what this shell writes to RUN.
+RUNNER=(python3 -S "$SELFTESTS/lib/runner.py")
+
+open_runner()
+{
+	rm -f "$TMP/run" "$TMP/ran"
+	mkfifo "$TMP/run" "$TMP/ran"
+	exec {RUN}<>"$TMP/run" {RAN}<>"$TMP/ran"
+	: >"$TMP/rounds"
+}
+
+# start_runner COMMAND...: start it with this command in front. Sets RUNNER_PID.
+start_runner()
+{
+	open_runner
+	"$@" "${RUNNER[@]}" <"$TMP/run" >"$TMP/ran" {RUN}>&- {RAN}>&- &
+	RUNNER_PID=$!
+}
+
+tell_runner()
+{
+	local answer
+
+	echo "$*" >&"$RUN"
+	read -r -t "$DEADLINE" -u "$RAN" answer || fail "the recorded task does not answer to '$*'"
+	[[ $answer = ran ]] || fail "the recorded task says '$answer' to '$*'"
+}
+
+# Print the time of perf record -k mono.
+now()
+{
+	python3 -S -c 'import time; print(time.monotonic())'
+}
+
+# run_program VERSION TIMES: let the runner run the program HELD_IDS[0], and note when it ran.
+run_program()
+{
+	local begin
+
+	begin=$(now)
+	tell_runner "run ${HELD_IDS[0]} $2"
+	echo "$begin $(now) ${HELD_IDS[0]} $1" >>"$TMP/rounds"
+}
+
+# replace_programs: version 2.0 runs as long as 1.0 in each round, and one of 1.0 is replaced before it
+# first runs.
+replace_programs()
+{
+	local version
+
+	for version in 1 2 1 2 1 2; do
+		hold "busy_v$version"
+		run_program "$version.0" $((40000 / SCALE))
+		release
+		hold busy_v1
+		release
+	done
+}
+
+end_runner()
+{
+	echo quit >&"$RUN"
+	wait "$RUNNER_PID"
+	exec {RUN}>&- {RAN}>&-
+}
+
+# check_samples FILE: each sample of the kernel while a program ran, and in no function of the kernel, is
+# in that program, and each program has samples.
+check_samples()
+{
+	"$PBM_PERF" script --ns -F time,ip,sym,bpf_prog,bpf_metadata -i "$1" >"$TMP/samples"
+	python3 -S - "$TMP/rounds" "$TMP/samples" <<-'END'
+		import re, sys
+		rounds = [line.split() for line in open(sys.argv[1])]
+		seen, wrong = [0] * len(rounds), {}
+		for line in open(sys.argv[2]):
+		    match = re.fullmatch(r" *(\d+\.\d+): +(\S+) (.*?) +([0-9a-f]{1,16}) (.*)\n", line)
+		    if not match:
+		        sys.exit(f"unexpected line: {line}")
+		    time, prog, text, ip, symbol = match.groups()
+		    if len(ip) < 16 or not re.match(r"\[unknown\]|bpf_prog_", symbol):
+		        continue
+		    for i, (begin, end, id, version) in enumerate(rounds):
+		        if float(begin) <= float(time) <= float(end):
+		            if prog == id + ":busy" and f'version="{version}"' in text:
+		                seen[i] += 1
+		            else:
+		                answer = f"{prog} {text} instead of {id}:busy {version}"
+		                wrong[answer] = wrong.get(answer, 0) + 1
+		print("right samples in each round:", *seen)
+		print(*(f"{wrong[answer]} are {answer}" for answer in wrong), sep="\n")
+		sys.exit(bool(wrong) or not all(seen))
+	END
+}
+
+# replace_while_recording OPTION...: the same while perf records to $TMP/data
+replace_while_recording()
+{
+	start_recording "$TMP/data" -F 2000 "$@"
+	replace_programs
+	await_read
+	stop_recording
+}
+
+test_programs_that_a_recorded_process_runs()
+{
+	start_runner
+	replace_while_recording -p "$RUNNER_PID"
+	end_runner
+	check_samples "$TMP/data"
+}
+
+test_programs_that_a_recorded_thread_runs()
+{
+	start_runner
+	replace_while_recording -t "$RUNNER_PID"
+	end_runner
+	check_samples "$TMP/data"
+}
+
+test_programs_that_a_recorded_command_runs()
+{
+	open_runner
+	# shellcheck disable=SC2016 # for the inner shell
+	COMMAND=(sh -c 'exec <"$0" >"$1"; shift; exec "$@"' "$TMP/run" "$TMP/ran" "${RUNNER[@]}")
+	start_recording "$TMP/data" -F 2000
+	replace_programs
+	await_read
+	RUNNER_PID=$PERF_PID PERF_PID=
+	end_runner
+	check_messages "$TMP/perf.err"
+	check_samples "$TMP/data"
+}
+
+test_programs_in_a_pipe()
+{
+	start_runner
+	start_recording - -F 2000 -p "$RUNNER_PID"
+	replace_programs
+	await_read
+	stop_recording
+	end_runner
+	"$PBM_PERF" inject -i - -o "$TMP/data" <"$TMP/stdout"
+	check_samples "$TMP/data"
+}
+
+# The others load programs on the last CPU.
+test_programs_that_load_on_another_cpu()
+{
+	local cpus=/sys/devices/system/cpu/online
+
+	[[ $(<$cpus) = *[,-]* ]] || skip "this machine has only one CPU"
+	start_runner taskset -c "$(sed 's/[,-].*//' $cpus)"
+	taskset -p -c "$(sed 's/.*[,-]//' $cpus)" "$BASHPID"
+	replace_while_recording -C "$(sed 's/[,-].*//' $cpus)"
+	end_runner
+	check_samples "$TMP/data"
+}
+
+# perf reads its metadata in the side band thread.
+test_program_that_a_child_of_the_recorded_process_loads()
+{
+	local never
+
+	start_runner
+	mkfifo "$TMP/never"
+	exec {never}<>"$TMP/never"
+	start_recording "$TMP/data" -F 2000 -p "$RUNNER_PID"
+	tell_runner "'$OUTPUT/hold' '$OUTPUT/busy_v2.bpf.o' <'$TMP/never' >'$TMP/held' &"
+	await "the child's program" grep -q -x ready "$TMP/held"
+	HELD_IDS=("$(sed -n 's/ busy$//p' "$TMP/held")")
+	run_program 2.0 $((40000 / SCALE))
+	await_read
+	stop_recording
+	exec {never}>&-
+	end_runner
+	check_samples "$TMP/data"
+}
+
+# Who may not open events on all CPUs records the same events as before.
+test_events_of_an_unprivileged_user_are_those_of_unpatched_perf()
+{
+	local name
+
+	unpatched_perf
+	prepare_nobody
+	as_nobody test -x "$PBM_UNPATCHED_PERF" ||
+		skip "an unprivileged user cannot reach $PBM_UNPATCHED_PERF"
+	(($(cat /proc/sys/kernel/perf_event_paranoid) > 0)) || skip "perf_event_paranoid allows events on all CPUs"
+	for name in PBM_PERF PBM_UNPATCHED_PERF; do
+		as_nobody "${!name}" record -q -N -o "$TMP/nobody/$name" -- "${WORKLOAD[@]}"
+		"$PBM_PERF" evlist -f -v -i "$TMP/nobody/$name" >"$TMP/$name"
+	done
+	same "events" "$TMP/PBM_UNPATCHED_PERF" "$TMP/PBM_PERF"
+}
+
+# The file has no new event, so other perfs read it as before.
+test_files_and_reports_do_not_show_the_event()
+{
+	local name
+
+	unpatched_perf
+	for name in PBM_PERF PBM_UNPATCHED_PERF; do
+		"${!name}" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+		# Only the tracking event's bits differ.
+		"$PBM_PERF" evlist -v -i "$TMP/data" | sed 's/, ksymbol: 1, bpf_event: 1//' >"$TMP/$name"
+	done
+	same "perf evlist" "$TMP/PBM_UNPATCHED_PERF" "$TMP/PBM_PERF"
+	"$PBM_PERF" record -q -N -e cpu-clock -e page-faults -c 10000 --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
+	"$PBM_PERF" record -q -N -e cpu-clock -e page-faults -c 10000 --bpf-metadata=header -o - -- "${WORKLOAD[@]}" >"$TMP/pipe"
+	for name in data pipe; do
+		"$PBM_PERF" script --show-task-events --show-mmap-events -i "$TMP/$name" >"$TMP/want"
+		"$PBM_UNPATCHED_PERF" script --show-task-events --show-mmap-events -i "$TMP/$name" >"$TMP/got"
+		[[ -s $TMP/want ]] || fail "$name has no event"
+		same "perf script of the $name" "$TMP/want" "$TMP/got"
+	done
+}
+
+# The tracking event then has the bits.
+test_options_that_leave_the_event_out()
+{
+	local options
+
+	"$PBM_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
+	if grep 'ksymbol: 1' "$TMP/got"; then
+		fail "the tracking event has ksymbol"
+	fi
+	for options in "-a" "--all-user" "--no-bpf-event" "--bpf-metadata=none" "--per-thread"; do
+		# shellcheck disable=SC2086 # two words
+		"$PBM_PERF" record -q -N -e cpu-clock $options -o "$TMP/data" -- "${WORKLOAD[@]}"
+		"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
+		grep -q 'ksymbol: 1' "$TMP/got" || fail "$options: $(cat "$TMP/got")"
+	done
+}
+
+# top_shows_both OPTION...: fail unless perf top shows both versions of the program, one after the other
+top_shows_both()
+{
+	local options=("$@") version
+
+	start_top -F 2000 -d 1 --stdio -s bpf_metadata -e cpu-clock "${options[@]}"
+	for version in 1 2; do
+		hold "busy_v$version"
+		await "version $version.0 in perf top" runs_and_shows "$version"
+		release
+	done
+	stop_top
+}
+
+runs_and_shows()
+{
+	run_program "$1.0" 20000
+	grep -q "version=\"$1.0\"" "$TMP/top"
+}
+
+test_perf_top_of_a_process()
+{
+	start_runner
+	top_shows_both -p "$RUNNER_PID"
+	end_runner
+	grep -q -E '[0-9]+Hz' "$TMP/top" || fail "perf top does not show the frequency"
+}
+
+test_perf_top_of_a_cpu()
+{
+	local cpus=/sys/devices/system/cpu/online
+
+	[[ $(<$cpus) = *[,-]* ]] || skip "this machine has only one CPU"
+	start_runner taskset -c "$(sed 's/[,-].*//' $cpus)"
+	taskset -p -c "$(sed 's/.*[,-]//' $cpus)" "$BASHPID"
+	top_shows_both -C "$(sed 's/[,-].*//' $cpus)"
+	end_runner
+}
+
+run_tests
