@@ -56,6 +56,7 @@
 #	resize_terminal N	set the number of columns
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
 #	as_nobody COMMAND...	run the command as this user
+#	NOBODY			the start of such a command, for one in the background
 #	is_traced ID		succeed if strace is attached to this process or thread
 #	want_no_records FILE	fail unless FILE has samples and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
@@ -618,11 +619,12 @@ trace()
 
 as_nobody()
 {
-	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody" "$@"
+	"${NOBODY[@]}" "$@"
 }
 
 prepare_nobody()
 {
+	NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody")
 	chmod 711 "$TMP"
 	mkdir -p "$TMP/nobody"
 	chown 65534:65534 "$TMP/nobody"

@@ -244,11 +244,93 @@ test_options_that_leave_the_event_out()
 	if grep 'ksymbol: 1' "$TMP/got"; then
 		fail "the tracking event has ksymbol"
 	fi
-	for option in -a --all-user --no-bpf-event --bpf-metadata=none --per-thread; do
+	for option in -a --all-user --no-bpf-event --bpf-metadata=none --per-thread --no-timestamp; do
 		"$PBM_PERF" record -q -N -e cpu-clock "$option" -o "$TMP/data" -- "${WORKLOAD[@]}"
 		"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
 		grep -q 'ksymbol: 1' "$TMP/got" || fail "$option: $(cat "$TMP/got")"
 	done
+}
+
+WARNING="BPF programs that other tasks load are not recorded"
+
+# want_warnings NUMBER FILE: perf report and perf script warn so often, but not if they show no BPF program
+want_warnings()
+{
+	local command number
+
+	for command in "report --stdio -s bpf_prog" "report --stdio -s comm,bpf_metadata" "script -F comm,bpf_prog" \
+		"script -F comm,bpf_metadata" "report --stdio -s comm" "script -F comm"; do
+		number=$1
+		[[ $command = *bpf_* ]] || number=0
+		# shellcheck disable=SC2086 # words
+		"$PBM_PERF" $command -i "$2" >"$TMP/out" 2>"$TMP/err"
+		[[ -s $TMP/out ]] || fail "$command: no output"
+		[[ $(grep -c "$WARNING" "$TMP/err") = "$number" ]] ||
+			fail "$command: not $number warnings: $(cat "$TMP/err")"
+	done
+}
+
+test_reports_warn_if_programs_of_other_tasks_were_not_recorded()
+{
+	local number option
+
+	while read -r number option; do
+		echo "perf record $option: $number"
+		# shellcheck disable=SC2086 # words
+		"$PBM_PERF" record -q -N -e cpu-clock $option -o "$TMP/data" -- "${WORKLOAD[@]}"
+		want_warnings "$number" "$TMP/data"
+	done <<-END
+		0
+		0 -a
+		0 -a --no-timestamp
+		0 --all-user
+		1 --per-thread
+		1 --no-timestamp
+		1 --bpf-metadata=none
+	END
+	"$PBM_PERF" record -q -N -e cpu-clock --per-thread -o - -- "${WORKLOAD[@]}" >"$TMP/pipe"
+	want_warnings 1 "$TMP/pipe"
+}
+
+test_reports_warn_of_files_of_unpatched_perf()
+{
+	unpatched_perf
+	"$PBM_UNPATCHED_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	want_warnings 1 "$TMP/data"
+	"$PBM_UNPATCHED_PERF" record -q -N -a -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	want_warnings 0 "$TMP/data"
+}
+
+# top_of_nobody OPTION...: let perf top show a process of an unprivileged user to this user
+top_of_nobody()
+{
+	"${NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	TOP_PID=$!
+	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
+	stop_top
+}
+
+test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
+{
+	local paranoid
+
+	native_only "the test changes kernel.perf_event_paranoid"
+	prepare_nobody
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+	# shellcheck disable=SC2064 # expand the variable now
+	trap "echo $paranoid >/proc/sys/kernel/perf_event_paranoid; kill \$NOBODY_PID; end_test" EXIT
+	# Users may see the kernel in their own tasks.
+	echo 1 >/proc/sys/kernel/perf_event_paranoid
+	"${NOBODY[@]}" sh -c 'while :; do :; done' &
+	NOBODY_PID=$!
+	mkfifo "$TMP/top-keys"
+	exec {TOP_KEYS}<>"$TMP/top-keys"
+	top_of_nobody -s bpf_prog
+	[[ $(grep -c "$WARNING" "$TMP/top") = 1 ]] || fail "not one warning: $(head -n 20 "$TMP/top")"
+	top_of_nobody -s comm
+	if grep "$WARNING" "$TMP/top"; then
+		fail "a warning about BPF programs that nobody asked for"
+	fi
 }
 
 # top_shows_both OPTION...: fail unless perf top shows both versions of the program, one after the other
