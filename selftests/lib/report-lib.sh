@@ -101,11 +101,6 @@ want_script_costs()
 	same "sets in perf script" "$TMP/want" "$TMP/got"
 }
 
-want_warnings()
-{
-	printf "WARNING: No BPF program has metadata with the key '%s'\n" "$@" >"$TMP/want"
-}
-
 # Write $TMP/made-up, with two programs. The set of the first one has umlauts. The set of the second
 # one has $1 copies of a text with characters that take two columns, one column or no column.
 made_up_wide()

@@ -53,7 +53,6 @@
 #	open_terminal COMMAND...	run the command in a terminal until the test ends
 #	terminal_shows ERE	succeed if a line in the terminal matches
 #	press KEY		press a key in the terminal
-#	resize_terminal N	set the number of columns
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
 #	as_nobody COMMAND...	run the command as this user
 #	NOBODY			the start of such a command, for one in the background
@@ -555,11 +554,6 @@ terminal_shows()
 press()
 {
 	tmux -S "$TMP/tmux" send-keys "$1"
-}
-
-resize_terminal()
-{
-	tmux -S "$TMP/tmux" resize-window -x "$1"
 }
 
 close_terminal()

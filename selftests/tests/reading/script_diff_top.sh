@@ -195,27 +195,6 @@ diff_sets()
 	same "sets by $1" "$TMP/want" "$TMP/got"
 }
 
-# perf warns only if none of the files has the key.
-test_diff_warns_of_keys_that_no_file_has()
-{
-	local file key
-
-	for file in first second; do
-		made_up <<-END
-			file.block = file.make_block([([(b"$file", b"1")], [7]), ([], [9])])
-		END
-		mv "$TMP/made-up" "$TMP/$file"
-	done
-	for key in first second neither; do
-		"$PBM_PERF" diff -s bpf_metadata --bpf-metadata-keys $key "$TMP/first" "$TMP/second" \
-			2>"$TMP/warning" >"$TMP/diff-report"
-		grep 'No BPF program' "$TMP/warning" >"$TMP/got" || :
-		[[ $key = neither ]] || same "warnings of $key" /dev/null "$TMP/got"
-	done
-	want_warnings neither
-	same "warnings" "$TMP/want" "$TMP/got"
-}
-
 # perf diff has to compare metadata, because the symbols of both builds are the same.
 test_symbols_of_two_versions_are_the_same()
 {

@@ -148,25 +148,6 @@ test_keys_of_perfconfig_are_the_default()
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/all" >"$TMP/want"
 	rows_by_config owner --no-bpf-metadata-keys >"$TMP/got"
 	same "all keys" "$TMP/want" "$TMP/got"
-
-	# perfconfig applies to all files, so perf does not warn of a file without the key.
-	rows_by_config no_such_key 2>"$TMP/warning" >"$TMP/got"
-	[[ ! -s $TMP/warning ]] || fail "a warning of keys in perfconfig: $(cat "$TMP/warning")"
-}
-
-test_perf_warns_of_unknown_keys()
-{
-	native_only "the test only reads a shared recording"
-	record_once
-	costs_by_set "$TMP/all" owner >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,no_such_key,nor_this \
-		-i "$TMP/all" 2>"$TMP/warning" >"$TMP/got"
-	same "cost by owner" "$TMP/want" "$TMP/got"
-	want_warnings no_such_key nor_this
-	same "warning" "$TMP/want" "$TMP/warning"
-	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys owner,version -i "$TMP/all" \
-		2>"$TMP/warning" >"$TMP/got"
-	[[ ! -s $TMP/warning ]] || fail "a warning of known keys: $(cat "$TMP/warning")"
 }
 
 test_bpf_metadata_can_be_combined_with_other_sort_keys()
