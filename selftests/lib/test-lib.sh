@@ -55,7 +55,7 @@
 #	press KEY		press a key in the terminal
 #	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
 #	as_nobody COMMAND...	run the command as this user
-#	NOBODY			the start of such a command, for one in the background
+#	AS_NOBODY		the start of such a command, for one in the background
 #	is_traced ID		succeed if strace is attached to this process or thread
 #	want_no_records FILE	fail unless FILE has samples and no metadata record
 #	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
@@ -613,12 +613,12 @@ trace()
 
 as_nobody()
 {
-	"${NOBODY[@]}" "$@"
+	"${AS_NOBODY[@]}" "$@"
 }
 
 prepare_nobody()
 {
-	NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody")
+	AS_NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody")
 	chmod 711 "$TMP"
 	mkdir -p "$TMP/nobody"
 	chown 65534:65534 "$TMP/nobody"

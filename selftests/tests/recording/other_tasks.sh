@@ -301,7 +301,7 @@ test_reports_warn_of_files_of_unpatched_perf()
 # top_of_nobody OPTION...: let perf top show a process of an unprivileged user to this user
 top_of_nobody()
 {
-	"${NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	"${AS_NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
 	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
 	stop_top
@@ -318,7 +318,7 @@ test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 	trap "echo $paranoid >/proc/sys/kernel/perf_event_paranoid; kill \$NOBODY_PID; end_test" EXIT
 	# Users may see the kernel in their own tasks.
 	echo 1 >/proc/sys/kernel/perf_event_paranoid
-	"${NOBODY[@]}" sh -c 'while :; do :; done' &
+	"${AS_NOBODY[@]}" sh -c 'while :; do :; done' &
 	NOBODY_PID=$!
 	mkfifo "$TMP/top-keys"
 	exec {TOP_KEYS}<>"$TMP/top-keys"
