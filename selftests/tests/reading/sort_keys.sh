@@ -106,14 +106,14 @@ test_keys_are_in_the_order_of_the_option()
 	same "cost by version and owner" "$TMP/want" "$TMP/got"
 }
 
-test_repeated_keys_and_blanks_are_ignored()
+test_repeated_and_unknown_keys_and_blanks_are_ignored()
 {
 	local keys
 
 	native_only "the test only reads a shared recording"
 	record_once
 	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys version,owner -i "$TMP/all" >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys ' version , ,owner,version,' \
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-keys ' version , ,no_such_key,owner,version,' \
 		-i "$TMP/all" >"$TMP/got"
 	same "keys with blanks" "$TMP/want" "$TMP/got"
 	for keys in '' ',' ' , '; do

@@ -250,7 +250,8 @@ test_options_that_leave_the_event_out()
 
 WARNING="BPF programs that other tasks load are not recorded"
 
-# want_warnings NUMBER FILE: perf report and perf script warn so often, but not if they show no BPF program
+# want_warnings NUMBER FILE: perf report and perf script print NUMBER warnings, but none if they do not show
+# BPF programs.
 want_warnings()
 {
 	local command number
