@@ -3,7 +3,7 @@
  * libFuzzer passes bytes to perf's readers of PERF_RECORD_BPF_METADATA and of the block in the
  * header. scripts/fuzz.sh links this file with the objects of perf, and runs it.
  *
- * An input is a byte of flags (see below), then records, a block or BTF. Records and blocks are
+ * An input is a byte of flags (see below), then records or a block. Records and blocks are
  * put into a good file with four samples. perfgen.py wrote it; PBM_FUZZ_TEMPLATES is its
  * directory. Records go between the second and the third sample. A block goes to the end; in a
  * pipe it is in several events, and each piece of the input begins with BPFMETA2. Only code of
@@ -21,14 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/mman.h>
-#include <linux/btf.h>
 #include <linux/err.h>
 #include <internal/lib.h>
 #include <perf/core.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include "util/bpf-metadata.h"
-#include "util/btf-value.h"
 #include "util/data.h"
 #include "util/debug.h"
 #include "util/dso.h"
@@ -44,15 +40,13 @@
 #include "util/symbol_conf.h"
 #include "util/synthetic-events.h"
 #include "util/tool.h"
-#include "json-text.h"
 
 enum input_flags {
 	INPUT_SWAPPED	= 1,	/* from a machine with the other byte order */
 	INPUT_PIPE	= 2,	/* the format of a pipe */
 	INPUT_CUT	= 4,	/* the file ends in the middle of the records */
 	INPUT_BLOCK	= 8,	/* a block, not records */
-	INPUT_BTF	= 16,	/* BTF and a value, see read_values(); no other flag */
-	INPUT_FLAGS	= 31,
+	INPUT_FLAGS	= 15,
 };
 
 /* In v7.3, callbacks get the tool, and not the evsel. The Makefile defines this. */
@@ -90,6 +84,329 @@ static struct {
 	size_t			text_size;
 	int			nr_samples;
 } run;
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+int LLVMFuzzerRunDriver(int *argc, char ***argv,
+			int (*callback)(const uint8_t *input, size_t size));
+int __wrap_main(int argc, char **argv);
+
+static void __attribute__((format(printf, 1, 2), noreturn)) finding(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fprintf(stderr, "FINDING: ");
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	if (run.out && !fflush(run.out))
+		fprintf(stderr, "\nperf printed:\n%s", run.text);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+static u64 file__get(const struct file *file, size_t at, size_t size)
+{
+	u64 value = 0;
+
+	if (at + size > file->size)
+		return 0;
+	memcpy(&value, file->bytes + at, size);
+	if (!file->swapped)
+		return value;
+	return size == 8 ? bswap_64(value) : size == 4 ? bswap_32(value) : bswap_16(value);
+}
+
+static void file__add(struct file *file, size_t at, s64 number)
+{
+	u64 value = file__get(file, at, sizeof(value)) + number;
+
+	if (file->swapped)
+		value = bswap_64(value);
+	memcpy(file->bytes + at, &value, sizeof(value));
+}
+
+/* The offsets in perf_file_header */
+#define AT_DATA_OFFSET	40
+#define AT_DATA_SIZE	48
+#define AT_FEATURES	72
+#define PIPE_HEADER	16
+
+static int file__nr_features(const struct file *file)
+{
+	int nr = 0;
+
+	for (int word = 0; word < 4; word++)
+		nr += __builtin_popcountll(file__get(file, AT_FEATURES + word * 8, 8));
+	return nr;
+}
+
+static size_t file__sections(const struct file *file)
+{
+	return file__get(file, AT_DATA_OFFSET, 8) + file__get(file, AT_DATA_SIZE, 8);
+}
+
+static void file__find_insert_at(struct file *file)
+{
+	size_t at = file->is_pipe ? PIPE_HEADER : file__get(file, AT_DATA_OFFSET, 8);
+	int nr = 0;
+
+	while (at < file->size) {
+		if (file__get(file, at, 4) == PERF_RECORD_SAMPLE && nr++ == NR_BEFORE)
+			break;
+		at += file__get(file, at + 6, 2) ?: file->size;
+	}
+	file->insert_at = at;
+}
+
+static size_t find_magic(const void *bytes, size_t size)
+{
+	const void *at = memmem(bytes, size, MAGIC, strlen(MAGIC));
+
+	return at ? (size_t)(at - bytes) : size;
+}
+
+static int file__read(struct file *file, const char *dir, int flags)
+{
+	char path[PATH_MAX];
+	FILE *fp;
+
+	file->swapped = flags & INPUT_SWAPPED;
+	file->is_pipe = flags & INPUT_PIPE;
+	snprintf(path, sizeof(path), "%s/%s-%s", dir, file->is_pipe ? "pipe" : "file",
+		 file->swapped ? "swapped" : "native");
+	fp = fopen(path, "r");
+	if (!fp) {
+		fprintf(stderr, "fuzz: %s: %m\n", path);
+		return -1;
+	}
+	file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
+	fclose(fp);
+	file__find_insert_at(file);
+	file->block_at = find_magic(file->bytes, file->size);
+	if (file->insert_at >= file->size || file->block_at == file->size) {
+		fprintf(stderr, "fuzz: %s: not %d samples and a block\n", path, NR_SAMPLES);
+		return -1;
+	}
+	return 0;
+}
+
+static void file__insert_records(struct file *file, const uint8_t *input, size_t size)
+{
+	size_t at = file->insert_at, end = at + size, sections;
+	u32 type = PERF_RECORD_BPF_METADATA;
+	u16 record_size;
+
+	memmove(file->bytes + end, file->bytes + at, file->size - at);
+	memcpy(file->bytes + at, input, size);
+	file->size += size;
+
+	for (; at < end; at += record_size) {
+		record_size = file__get(file, at + 6, sizeof(record_size)) & ~7;
+		if (record_size < sizeof(struct perf_event_header) || record_size > end - at)
+			record_size = min(end - at, (size_t)0xfff8);
+		type = file->swapped ? bswap_32(PERF_RECORD_BPF_METADATA) : PERF_RECORD_BPF_METADATA;
+		memcpy(file->bytes + at, &type, sizeof(type));
+		type = file->swapped ? bswap_16(record_size) : record_size;
+		memcpy(file->bytes + at + 6, &type, sizeof(record_size));
+	}
+	if (file->is_pipe)
+		return;
+	file__add(file, AT_DATA_SIZE, size);
+	sections = file__sections(file);
+	for (int i = 0; i < file__nr_features(file); i++)
+		file__add(file, sections + i * 16, size);
+}
+
+/* The feature of BPF programs is the last in the table, and in the file. */
+static void file__set_block(struct file *file, const uint8_t *input, size_t size)
+{
+	size_t section = file__sections(file) + (file__nr_features(file) - 1) * 16;
+	size_t at = file->block_at;
+
+	file__add(file, section + 8, (s64)(at + size) - (s64)file->size);
+	memcpy(file->bytes + at, input, size);
+	file->size = at + size;
+}
+
+/* Before a piece of the block, an event has its header, the number of the feature, and a count. */
+#define PIECE_OFFSET	20
+#define AT_EVENT_SIZE	6
+#define MAX_PIECE	(0xfff8 - PIECE_OFFSET)
+
+static void file__add_piece(struct file *file, const void *event, const uint8_t *input, size_t size)
+{
+	u16 event_size = PERF_ALIGN(PIECE_OFFSET + size, sizeof(u64));
+	unsigned char *at = file->bytes + file->size;
+
+	file->size += event_size;
+	memset(at, 0, event_size);
+	memcpy(at, event, PIECE_OFFSET);
+	memcpy(at + PIECE_OFFSET, input, size);
+	if (file->swapped)
+		event_size = bswap_16(event_size);
+	memcpy(at + AT_EVENT_SIZE, &event_size, sizeof(event_size));
+}
+
+/* The last events of the pipe have the block. */
+static void file__set_pieces(struct file *file, const uint8_t *input, size_t size)
+{
+	unsigned char event[PIECE_OFFSET];
+	size_t piece;
+
+	file->size = file->block_at - PIECE_OFFSET;
+	memcpy(event, file->bytes + file->size, PIECE_OFFSET);
+	do {
+		/* Everything up to the next magic */
+		piece = size ? 1 + find_magic(input + 1, size - 1) : 0;
+		piece = min(piece, (size_t)MAX_PIECE);
+		file__add_piece(file, event, input, piece);
+		input += piece;
+		size -= piece;
+	} while (size && file->size < MAX_FILE - MAX_PIECE - PIECE_OFFSET);
+}
+
+static int file__open(const struct file *file)
+{
+	int fd = memfd_create("fuzz", 0);
+
+	if (fd < 0 || write(fd, file->bytes, file->size) != (ssize_t)file->size ||
+	    lseek(fd, 0, SEEK_SET)) {
+		fprintf(stderr, "fuzz: memfd: %m\n");
+		exit(2);
+	}
+	return fd;
+}
+
+/* --- perf reads the file -------------------------------------------------- */
+
+static void print_program(struct dso *dso)
+{
+	struct dso_bpf_prog *prog = dso__bpf_prog(dso);
+	const char *text = "";
+
+	if (dso__binary_type(dso) == DSO_BINARY_TYPE__BPF_PROG_INFO && prog->env)
+		text = bpf_metadata__cached_text(&prog->env->bpf_metadata, prog->id);
+	fprintf(run.out, "%s\n", text);
+}
+
+static int process_sample(const struct perf_tool *tool __maybe_unused, union perf_event *event,
+			  struct perf_sample *sample, EVSEL_ARG struct machine *machine)
+{
+	struct addr_location al;
+
+	run.nr_samples++;
+	addr_location__init(&al);
+	if (!machine__resolve(machine, &al, sample) && al.map)
+		print_program(map__dso(al.map));
+	addr_location__exit(&al);
+	(void)event;
+	return 0;
+}
+
+static int process_record(TOOL_ARG struct perf_session *session, union perf_event *event)
+{
+	perf_event__fprintf_bpf_metadata(event, run.out);
+	bpf_metadata__add_record(&session->header.env.bpf_metadata, &event->bpf_metadata);
+	return 0;
+}
+
+/* As perf report does: ignore unknown features */
+static int process_feature(TOOL_ARG struct perf_session *session, union perf_event *event)
+{
+	if (event->feat.feat_id >= HEADER_LAST_FEATURE)
+		return 0;
+	return perf_event__process_feature(TOOL session, event);
+}
+
+static int ignore_event(const struct perf_tool *tool __maybe_unused,
+			union perf_event *event __maybe_unused,
+			struct perf_sample *sample __maybe_unused,
+			struct machine *machine __maybe_unused)
+{
+	return 0;
+}
+
+static void use_table(struct perf_session *session)
+{
+	struct bpf_metadata *md = &session->header.env.bpf_metadata;
+	struct bpf_metadata_prog *progs;
+	u32 nr;
+
+	progs = bpf_metadata__progs(md, &nr);
+	for (u32 i = 0; progs && i < nr; i++)
+		fprintf(run.out, "%u %s\n", progs[i].id, bpf_metadata__cached_text(md, progs[i].id));
+	free(progs);
+	if (perf_event__synthesize_bpf_metadata(&run.tool, session, ignore_event))
+		finding("the table can't be written");
+}
+
+/* UTF-8 without C0, DEL and C1; newlines and tabs are allowed. */
+static void check_text(const unsigned char *s, size_t size)
+{
+	const unsigned char *text = s, *end = s + size;
+
+	while (s < end) {
+		int length = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
+		u32 c = length == 1 ? *s : length == 2 ? *s & 0x1f : *s & (0x7f >> length);
+
+		if (!length || length > end - s)
+			finding("byte %#x is printed, which isn't UTF-8:\n%s", *s, text);
+		for (int i = 1; i < length; i++) {
+			if ((s[i] & 0xc0) != 0x80)
+				finding("byte %#x is printed, which isn't UTF-8:\n%s", s[i], text);
+			c = c << 6 | (s[i] & 0x3f);
+		}
+		if ((c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0))
+			finding("the control character %#x is printed:\n%s", c, text);
+		if ((length == 3 && c < 0x800) || (length == 4 && c < 0x10000) || c > 0x10ffff ||
+		    (c >= 0xd800 && c < 0xe000))
+			finding("%#x is printed, which isn't UTF-8:\n%s", c, text);
+		s += length;
+	}
+}
+
+static void read_file(const struct file *file, int want_samples)
+{
+	char path[64] = "-";
+	struct perf_data data = {
+		.path	 = path,
+		.mode	 = PERF_DATA_MODE_READ,
+		.force	 = true,
+	};
+	int fd = file__open(file), err;
+
+	if (file->is_pipe)
+		data.file.fd = fd;
+	else
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+
+	run.nr_samples = 0;
+	run.out = open_memstream(&run.text, &run.text_size);
+	debug_set_file(run.out);
+
+	run.session = perf_session__new(&data, &run.tool);
+	if (IS_ERR(run.session))
+		finding("the file can't be opened: %ld", PTR_ERR(run.session));
+	err = perf_session__process_events(run.session);
+	if (err)
+		finding("the events can't be processed: %d", err);
+	if (run.nr_samples < want_samples)
+		finding("%d samples of %d are lost", want_samples - run.nr_samples, want_samples);
+	if (!file->is_pipe)
+		perf_session__fprintf_info(run.session, run.out, /*full=*/true);
+	use_table(run.session);
+	perf_session__delete(run.session);
+
+	debug_set_file(stderr);
+	fclose(run.out);
+	run.out = NULL;
+	check_text((unsigned char *)run.text, run.text_size);
+	free(run.text);
+	if (!file->is_pipe)
+		close(fd);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
 int LLVMFuzzerRunDriver(int *argc, char ***argv,
@@ -484,10 +801,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	flags = *input++;
 	size--;
 
-	if (flags == INPUT_BTF)
-		return read_values(input, size);
-	if (flags & INPUT_BTF)
-		return -1;
 	if ((flags & INPUT_BLOCK) && (flags & INPUT_CUT))
 		return -1;
 	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];

@@ -5,9 +5,9 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
 
   inputs.py DIR FILE...
 
-These are inputs: all metadata records of a FILE, the metadata block in its header or in the
-last events of a pipe, and the BTF of each program, with a made-up value. Each input becomes a
-file in DIR that is named after the hash of its content.
+These are inputs: all metadata records of a FILE, and the metadata block in its header or in the
+last events of a pipe. Each input becomes a file in DIR that is named after the hash of its
+content.
 """
 import hashlib
 import pathlib
@@ -17,9 +17,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import perfdata  # noqa: E402
 
-PIPE, CUT, BLOCK, BTF = 2, 4, 8, 16
-HEADER_BPF_BTF = 26
-VALUE = b"1.2.3\0" + bytes(range(1, 59)) * 4
+PIPE, CUT, BLOCK = 2, 4, 8
 MAX_SIZE = 16384
 
 
@@ -32,20 +30,6 @@ def inputs(path):
     place, size = data.block_place()
     yield BLOCK, data.bytes[place:place + size]
     yield PIPE | BLOCK, b"".join(data.bytes[at:at + size] for at, size in data.pieces())
-    for btf in all_btf(data):
-        yield BTF, struct.pack("=I", len(btf)) + btf + VALUE
-
-
-def all_btf(data):
-    _, at, size = data.features().get(HEADER_BPF_BTF, (0, 0, 0))
-    if not size:
-        return
-    (count,) = struct.unpack_from("=I", data.bytes, at)
-    at += 4
-    for _ in range(count):
-        _, size = struct.unpack_from("=2I", data.bytes, at)
-        yield data.bytes[at + 8:at + 8 + size]
-        at += 8 + size
 
 
 def write(directory, path):

@@ -3,7 +3,7 @@
  * Load programs and maps with BTF that no available compiler writes, and hold them until
  * standard input ends (as hold.c does).
  *
- *   handmade_btf types       enum64, signed and narrow enums, bit-fields as before 2018, ...
+ *   handmade_btf types       enum64, signed, narrow and wide enums, chars of gcc, ...
  *   handmade_btf maps        several maps with equal keys; some are not metadata
  *   handmade_btf twice       two variables of a map have the same name
  *   handmade_btf no-btf      a program without BTF whose map has BTF
@@ -97,26 +97,6 @@ static void load_referring_program(const char *name, bool with_btf, int map)
 	load_insns(name, with_btf, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* An integer of NR_BITS bits at OFFSET bits, as compilers wrote bit-fields before kind_flag. */
-static int add_old_bits(struct btf *btf, const char *name, int encoding, int offset, int nr_bits)
-{
-	int id = checked(btf__add_int(btf, name, 4, encoding), name);
-	struct btf_type *t = (struct btf_type *)btf__type_by_id(btf, id);
-
-	*(__u32 *)(t + 1) = (encoding << 24) | (offset << 16) | nr_bits;
-	return id;
-}
-
-/* A member at any bit: btf__add_field() supports only bit-fields with kind_flag. */
-static void add_old_member(struct btf *btf, int id, const char *name, int type, int offset)
-{
-	struct btf_type *t;
-
-	checked(btf__add_field(btf, name, type, 0, 0), name);
-	t = (struct btf_type *)btf__type_by_id(btf, id);
-	btf_members(t)[btf_vlen(t) - 1].offset = offset;
-}
-
 static void add_enums(struct section *sec)
 {
 	struct btf *btf = sec->btf;
@@ -162,25 +142,6 @@ static void add_enums(struct section *sec)
 	section__add(sec, id, 8, "enum_wide_halves", (1ULL << 32) | 1, "4294967297", NULL);
 }
 
-static void add_bits(struct section *sec)
-{
-	struct btf *btf = sec->btf;
-	int u5, s4, u3_at_2, id;
-
-	u5 = add_old_bits(btf, "u5", 0, 0, 5);
-	s4 = add_old_bits(btf, "s4", BTF_INT_SIGNED, 0, 4);
-	u3_at_2 = add_old_bits(btf, "u3", 0, 2, 3);
-
-	id = checked(btf__add_struct(btf, "old_bits", 4), "struct");
-	add_old_member(btf, id, "a", u5, 0);
-	add_old_member(btf, id, "b", s4, 5);		/* crosses a byte */
-	add_old_member(btf, id, "c", u5, 9);
-	add_old_member(btf, id, "d", u3_at_2, 16);	/* bits 18 to 20 */
-	section__add(sec, id, 4, "bits_old", 21 | (0xd << 5) | (9 << 9) | (6 << 18),
-		     "{\"a\":21,\"b\":-3,\"c\":9,\"d\":6}",
-		     "{\"a\":\"0x15\",\"b\":\"0xd\",\"c\":\"0x9\",\"d\":\"0x6\"}");
-}
-
 static void add_chars(struct section *sec)
 {
 	struct btf *btf = sec->btf;
@@ -217,7 +178,6 @@ static void build_types(struct section *sec)
 {
 	section__init(sec, ".rodata");
 	add_enums(sec);
-	add_bits(sec);
 	add_chars(sec);
 	add_modifiers(sec);
 }

@@ -22,6 +22,15 @@ NEST(n6, n5); NEST(n7, n6); NEST(n8, n7); NEST(n9, n8); NEST(n10, n9);
 NEST(n11, n10); NEST(n12, n11); NEST(n13, n12); NEST(n14, n13); NEST(n15, n14);
 NEST(n16, n15); NEST(n17, n16); NEST(n18, n17); NEST(n19, n18); NEST(n20, n19);
 
+/* 2^24 values in four bytes. The kernel refuses types that are nested much deeper. */
+#define TWICE(outer, inner) union outer { union inner a, b; }
+union u0 { int x; };
+TWICE(u1, u0); TWICE(u2, u1); TWICE(u3, u2); TWICE(u4, u3); TWICE(u5, u4); TWICE(u6, u5);
+TWICE(u7, u6); TWICE(u8, u7); TWICE(u9, u8); TWICE(u10, u9); TWICE(u11, u10); TWICE(u12, u11);
+TWICE(u13, u12); TWICE(u14, u13); TWICE(u15, u14); TWICE(u16, u15); TWICE(u17, u16);
+TWICE(u18, u17); TWICE(u19, u18); TWICE(u20, u19); TWICE(u21, u20); TWICE(u22, u21);
+TWICE(u23, u22); TWICE(u24, u23);
+
 #define TEN(e) e##0, e##1, e##2, e##3, e##4, e##5, e##6, e##7, e##8, e##9
 #define HUNDRED(e) TEN(e##0), TEN(e##1), TEN(e##2), TEN(e##3), TEN(e##4), \
 		   TEN(e##5), TEN(e##6), TEN(e##7), TEN(e##8), TEN(e##9)
@@ -44,16 +53,20 @@ const volatile struct list bpf_metadata_d_cycle META = { .value = 8 };
 const volatile struct n20 bpf_metadata_e_nested META = {};
 /* left out: its text is longer than a value may be */
 const volatile int bpf_metadata_f_long[40000] META = { 1 };
-/* left out: more work than perf spends on a map; so are all variables after it */
+/* left out: more work than perf spends on a map */
 const volatile enum many bpf_metadata_g_work[1100] META = { [0 ... 1099] = e999 };
-/* left out with it */
-const char bpf_metadata_h_last[] META = "lost";
+/* left out, as no work is left */
+const volatile int bpf_metadata_h_number META = 1;
+/* a string is no work */
+const char bpf_metadata_i_last[] META = "kept";
+/* left out: more work than perf spends on the map of this section */
+const volatile union u24 bpf_metadata_j_union SEC(".rodata.union") = {};
 
 SEC("socket")
 int hostile(void *ctx)
 {
 	(void)ctx;
-	return 0;
+	return *(const volatile int *)&bpf_metadata_j_union;
 }
 
 char _license[] SEC("license") = "GPL";

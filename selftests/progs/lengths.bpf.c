@@ -20,8 +20,8 @@ const int bpf_metadata_key80_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 /* With the quotes: 255 and 256 bytes */
 const char bpf_metadata_value255[] META = FIFTY FIFTY FIFTY FIFTY FIFTY "255";
 const char bpf_metadata_value256[] META = FIFTY FIFTY FIFTY FIFTY FIFTY "x256";
-/* Without a NUL in the variable's 300 bytes */
-const char bpf_metadata_value302[300] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY;
+/* With the quotes: 302 bytes */
+const char bpf_metadata_value302[] META = FIFTY FIFTY FIFTY FIFTY FIFTY FIFTY;
 const int bpf_metadata_value_array[200] META = { 1 };
 
 /* Each value has the limit at another byte of a three-byte character. */

@@ -75,7 +75,7 @@ test_longer_values_are_cut()
 {
 	want_cut value256 "\"${DIGITS:0:250}x256\""
 	want_cut value302 "\"$DIGITS\""
-	want_cut value_array "[1$(printf ',0%.0s' {1..199})]"
+	want_cut value_array "[1,$(printf '0,%.0s' {1..199})]"
 }
 
 test_values_are_cut_between_characters()

@@ -50,7 +50,7 @@ test_comparator_finds_each_changed_value()
 	must_fail compare_types "$TMP/changed"
 	found=$(grep -c -e ': is ' "$TMP/out")
 	echo "$found of $n changed values found"
-	((n > 70 && found == n))
+	((n > 40 && found == n))
 }
 
 test_comparator_finds_each_changed_value_of_bpftool()
@@ -59,7 +59,7 @@ test_comparator_finds_each_changed_value_of_bpftool()
 	prepare_types
 	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
 	must_fail compare_types "$TMP/script" "$TMP/changed"
-	sed 's/"int128_minus":"0xff/"int128_minus":"0xfe/' "$TMP/oracle" >"$TMP/changed"
+	sed 's/"str_del":\[97,/"str_del":[98,/' "$TMP/oracle" >"$TMP/changed"
 	must_fail compare_types "$TMP/script" "$TMP/changed"
 	sed 's/"bool_true":true,//' "$TMP/oracle" >"$TMP/changed"
 	must_fail compare_types "$TMP/script" "$TMP/changed"
@@ -92,19 +92,12 @@ test_comparator_knows_types_notation_and_form()
 {
 	native_only "only the tools of the tests are tested"
 	check_text '"é"' '"\\u00e9"'
-	check_text '1e300' '1e+300'
-	check_text '1.0' '1'
-	check_text '-0.0' '-0'
-	must_fail check_text '-0.0' '0'
-	must_fail check_text '0.1' '0.10000000000000001'
-	must_fail check_text '0.1' '0.2'
 	must_fail check_text 7 7.0
+	must_fail check_text 0 -0
 	must_fail check_text 7 '"7"'
 	must_fail check_text 1 true
-	must_fail check_text '"nan"' NaN
-	must_fail check_text '[1,2]' '[1, 2]'
-	must_fail check_text '[1,2]' '[2,1]'
-	must_fail check_text '{"a":1,"b":2}' '{"b":2,"a":1}'
+	must_fail check_text 1 ' 1'
+	must_fail check_text 1 '[1]'
 	must_fail check_text '"\u009b"' '"\xc2\x9b"'
 	must_fail check_text '"\u007f"' '"\x7f"'
 	must_fail check_text '"\t"' '"\t"'

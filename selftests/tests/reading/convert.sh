@@ -13,7 +13,7 @@ NATIVE_ONLY="the test only reads files"
 record_once()
 {
 	[[ ! -e $TMP/data ]] || return 0
-	hold -o types busy_v1 keys_203
+	hold -o types other_types busy_v1 keys_203
 	record "$TMP/data.part"
 	perfdata strip-block "$TMP/data.part" "$TMP/records-only"
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
@@ -29,7 +29,7 @@ convert()
 	grep -q '"samples"' "$TMP/parsed" || fail "$1.json has no samples"
 }
 
-# Print ID NAME KEY VALUE of each key in $1.json, separated by tabs; values are normalized JSON.
+# Print ID NAME KEY VALUE of each key in $1.json, separated by tabs; values are JSON.
 entries_of()
 {
 	python3 - "$1.json" <<-'END'
@@ -37,24 +37,26 @@ entries_of()
 	import sys
 
 	with open(sys.argv[1], encoding="utf-8") as file:
-	    top = json.load(file, parse_int=str, parse_float=str)
+	    top = json.load(file)
 	for prog in top.get("bpf-metadata", []):
 	    for key, value in (prog["metadata"] or {}).items():
 	        print(prog["id"], prog["name"], key, json.dumps(value), sep="\t")
 	END
 }
 
-# Like entries_of, but from the block of file $1.
+# Like entries_of, but from the block of file $1. What perf does not write as JSON becomes a string.
 entries_in_block()
 {
 	perfdata block "$1" | python3 -c '
 import json
+import re
 import sys
 
 for line in sys.stdin.read().splitlines():
     prog, name, _, key, value = line.split("\t")
-    value = json.dumps(json.loads(value, parse_int=str, parse_float=str))
-    print(prog, name, key, value, sep="\t")
+    if re.fullmatch("-?[0-9]+|true|false|\".*\"", value):
+        value = json.loads(value)
+    print(prog, name, key, json.dumps(value), sep="\t")
 '
 }
 
@@ -63,14 +65,14 @@ test_values_become_json_values()
 	record_once
 	convert "$TMP/data"
 	entries_in_block "$TMP/data" >"$TMP/want"
-	(($(wc -l <"$TMP/want") > 280)) || fail "too few entries in the block"
+	(($(wc -l <"$TMP/want") > 250)) || fail "too few entries in the block"
 	entries_of "$TMP/data" >"$TMP/got"
 	same "entries" "$TMP/want" "$TMP/got"
 }
 
 test_values_from_a_pipe_are_the_same()
 {
-	hold types busy_v1 keys_203
+	hold types other_types busy_v1 keys_203
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/pipe-ids"
 	record - >"$TMP/piped"
 	entries_in_block "$TMP/piped" | held_lines "$TMP/pipe-ids" >"$TMP/want"

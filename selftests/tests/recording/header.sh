@@ -93,7 +93,7 @@ test_long_keys_and_values_are_whole()
 		printf 'utf8_%d\t"%s"\n' 0 "${DIGITS:0:200}$euros" 1 "${DIGITS:0:200}x$euros" \
 			2 "${DIGITS:0:200}xx$euros"
 		printf 'value%d\t"%s"\n' 255 "${DIGITS:0:250}255" 256 "${DIGITS:0:250}x256" 302 "$DIGITS"
-		printf 'value_array\t[1%s]\n' "$(printf ',0%.0s' {1..199})"
+		printf 'value_array\t[1,%s]\n' "$(printf '0,%.0s' {1..199})"
 	} | sort >"$TMP/want"
 	block_of "$TMP/all" "$(held_id 3)" | grep -v '^key6[34]_' | sort >"$TMP/got"
 	same "whole keys and values" "$TMP/want" "$TMP/got"
