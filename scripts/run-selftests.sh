@@ -39,9 +39,9 @@ ALL_ONLY="only with --all"
 TEST_PACKAGES=(
 	# build
 	make gcc libc6-dev clang libelf-dev zlib1g-dev
-	# run: bpftool (to compare with), python3 (reads perf.data without perf's code), strace and
-	# valgrind (count system calls and instructions), tmux (a terminal)
-	bpftool python3 strace valgrind tmux util-linux
+	# run: bpftool (to compare with), python3 (reads perf.data without perf's code), strace (counts
+	# system calls), tmux (a terminal)
+	bpftool python3 strace tmux util-linux
 	# tools/bpf-pprof
 	python3-protobuf
 	# Kbuild.snippet; prepare() adds the oldest and the newest clang

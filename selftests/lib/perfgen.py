@@ -448,7 +448,7 @@ CASES = {
     "text-key-twice": last_text(b"version=1\nversion=2\n"),
     "text-equals": last_text(b"version=1=2\n"),
     "text-controls": last_text(b"v\x9b\xc2\x9b\x1b\x7f=\"\x1b[1m\"\n"),
-    "text-set-cut": long_value(b'"' + 4200 * "é".encode() + b'"'),
+    "text-set-cut": long_value(b'"x' + 4200 * "é".encode() + b'"'),
     "text-overlaps-section": overlap,
     # the block in a pipe: four events
     "events-first-missing": events(lambda _, pieces: pieces[1:]),

@@ -101,39 +101,6 @@ want_script_costs()
 	same "sets in perf script" "$TMP/want" "$TMP/got"
 }
 
-# Write $TMP/made-up, with two programs. The set of the first one has umlauts. The set of the second
-# one has $1 copies of a text with characters that take two columns, one column or no column.
-made_up_wide()
-{
-	made_up <<-END
-		file.block = file.make_block([([(b"team", '"Gr\u00f6\u00dfe"'.encode())], [7]),
-		                              ([(b"team", ('"' + "\u6771\u4eac e\u0301" * $1 + '"').encode())], [9])])
-	END
-}
-
-# count_aligned COLUMN...: print how many different rows on standard input have all columns. Fail
-# unless each column begins at the same place in all of these. COLUMN is an ERE that matches the
-# text of the column.
-count_aligned()
-{
-	python3 - "$@" <(cat) <<-'END'
-		import re, sys, unicodedata
-
-		def width(text):
-		    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-		               for c in text)
-
-		rows = set()
-		for line in open(sys.argv[-1], encoding="utf-8"):
-		    found = [re.search(column, line) for column in sys.argv[1:-1]]
-		    if all(found):
-		        rows.add((tuple(width(line[:at.start()]) for at in found), line))
-		if len({begins for begins, _ in rows}) > 1:
-		    sys.exit("\n".join(line.rstrip() for _, line in rows))
-		print(len(rows))
-	END
-}
-
 # Generate the recording $TMP/made-up. Standard input is Python code that changes "file".
 made_up()
 {

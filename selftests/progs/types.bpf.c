@@ -114,8 +114,6 @@ const char bpf_metadata_str_utf8[] META = "caf\xc3\xa9";
 const char bpf_metadata_str_utf8_long[] META = "\xe2\x82\xac\xf0\x9f\x98\x80";
 /* want: "é" bpftool: [195,169,0] */
 const unsigned char bpf_metadata_str_utf8_unsigned[] META = "\xc3\xa9";
-/* want: "\udbff\udfff" bpftool: [-12,-113,-65,-65,0] */
-const char bpf_metadata_str_utf8_last[] META = "\xf4\x8f\xbf\xbf";
 /* Single chars */
 
 /* want: 65 */

@@ -52,6 +52,41 @@ test_abbreviated_options()
 	((nr > 20)) || fail "unpatched perf accepts too few abbreviations"
 }
 
+test_a_part_of_several_options_is_refused()
+{
+	local error
+
+	error=$(first_error "$PBM_PERF" report --bpf-metadata version)
+	[[ $error = *"Ambiguous option: bpf-metadata "* ]] || fail "$error"
+}
+
+# In perf mem, b is blocked.
+test_abbreviated_sort_keys()
+{
+	local key mode
+
+	unpatched_perf
+	for mode in "" --mem-mode; do
+		for key in b B bl; do
+			# shellcheck disable=SC2086 # no option is no argument
+			same_report $mode -s "$key"
+			# shellcheck disable=SC2086
+			same_report $mode -F "overhead,$key"
+		done
+	done
+}
+
+# same_report OPTION...: perf report of a file without samples says the same as unpatched perf. Both
+# list their options and keys after an error.
+same_report()
+{
+	[[ -e $TMP/empty ]] || "$PBM_UNPATCHED_PERF" record -q -e dummy -o "$TMP/empty" -- true
+	"$PBM_UNPATCHED_PERF" report --stdio "$@" -i "$TMP/empty" 2>&1 | sed '/Usage:/,$d' >"$TMP/want" || true
+	"$PBM_PERF" report --stdio "$@" -i "$TMP/empty" 2>&1 | sed '/Usage:/,$d' >"$TMP/got" || true
+	[[ -s $TMP/want ]] || fail "unpatched perf prints nothing"
+	same "perf report $*" "$TMP/want" "$TMP/got"
+}
+
 # Unpatched perf gets the same options, with -q in place of --bpf-metadata=none.
 test_pairs_of_options()
 {

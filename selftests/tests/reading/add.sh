@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata-add adds the keys of a JSON file to the metadata of the programs whose
-# ids are in this file. This works for files and pipes. Events other than metadata stay the same.
+# perf inject --bpf-metadata-add adds the keys in the lines of a file to the metadata of the programs
+# with these ids and names. This works for files and pipes. Events other than metadata stay the same.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -12,46 +12,42 @@ NATIVE_ONLY="the test rewrites files"
 # Most tests here share the recordings. The second program has no metadata of its own.
 record_once()
 {
-	[[ ! -e $TMP/json ]] || return 0
+	[[ ! -e $TMP/lines ]] || return 0
 	hold simple none
 	record "$TMP/both" -F 999
 	record - -F 999 >"$TMP/pipe"
 	perfdata strip-block "$TMP/both" "$TMP/records-only"
-	make_json "${HELD_IDS[@]}" >"$TMP/json.part"
-	mv "$TMP/json.part" "$TMP/json"
+	lines_of "${HELD_IDS[0]}" simple >"$TMP/lines.part"
+	lines_of "${HELD_IDS[1]}" - >>"$TMP/lines.part"
+	mv "$TMP/lines.part" "$TMP/lines"
 }
 
-# make_json ID...: print keys of these programs as JSON. The value of one key needs escapes.
-make_json()
+# lines_of ID NAME: print lines of this program. The value of one key needs escapes.
+lines_of()
 {
-	python3 - "$@" <<-'END'
-	import json, sys
-	metadata = {"unit": "a.service", "version": "other", "exe": "/x \"\\\x07\u00e9=\n,:[]{}"}
-	print(json.dumps([{"name": "any", "metadata": {"nr": int(i), **metadata}, "id": int(i), "i": 7, "ids": 8}
-	                  for i in sys.argv[1:]], indent="\t", ensure_ascii=False).replace("\n", "\r\n"))
-	END
+	printf "$1 $2 %s\n" "nr=$1" unit=a.service version=other 'exe= /x "\é=,:[]{}' empty= Az_9.-=k
 }
 
-# Print ID KEY VALUE of the programs in $TMP/json, from the bytes of file or pipe $1
+# Print ID KEY VALUE of the programs in $TMP/lines, from the bytes of file or pipe $1
 metadata_of()
 {
-	local ids
-
-	ids=$(grep -o '"id": [0-9]*' "$TMP/json" | grep -o '[0-9]*')
 	perfdata block "$1" >"$TMP/all-lines"
-	awk -F '\t' -v ids="$ids" 'BEGIN { split(ids, a, "\n"); for (i in a) held[a[i]] }
-		$1 in held { print $1, $4, $5 }' "$TMP/all-lines" | LC_ALL=C sort
+	awk -F '\t' 'NR == FNR { split($0, word, " "); held[word[1]]; next }
+		$1 in held { print $1, $4, $5 }' "$TMP/lines" "$TMP/all-lines" | LC_ALL=C sort
 }
 
-# want_added FILE INPUT: FILE has INPUT's metadata, and the keys of $TMP/json that INPUT lacks.
+# want_added FILE INPUT: FILE has INPUT's metadata, and the keys of $TMP/lines that INPUT lacks.
 want_added()
 {
 	metadata_of "$2" >"$TMP/declared"
-	python3 - "$TMP/json" "$TMP/declared" <<-'END' | LC_ALL=C sort >"$TMP/want"
+	python3 - "$TMP/lines" "$TMP/declared" <<-'END' | LC_ALL=C sort >"$TMP/want"
 	import json, sys
-	values = {(prog["id"], key): json.dumps(value, ensure_ascii=False) for prog in json.load(open(sys.argv[1]))
-	          for key, value in prog["metadata"].items()}
-	for line in open(sys.argv[2]):
+	values = {}
+	for line in open(sys.argv[1], encoding="utf-8"):
+	    prog, _, rest = line.rstrip("\n").split(" ", 2)
+	    key, _, value = rest.partition("=")
+	    values[int(prog), key] = json.dumps(value, ensure_ascii=False)
+	for line in open(sys.argv[2], encoding="utf-8"):
 	    prog, key, value = line.rstrip("\n").split(" ", 2)
 	    values[int(prog), key] = value
 	for (prog, key), value in values.items():
@@ -76,15 +72,15 @@ test_keys_are_added_by_program_id()
 	record_once
 	[[ $(metadata_of "$TMP/both" | cut -d ' ' -f 1 | sort -u) = "${HELD_IDS[0]}" ]] ||
 		fail "want only metadata of program ${HELD_IDS[0]}"
-	add "$TMP/json" -i "$TMP/both" -o "$TMP/added"
+	add "$TMP/lines" -i "$TMP/both" -o "$TMP/added"
 	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 	want_added "$TMP/added" "$TMP/both"
 	want_no_records "$TMP/added"
-	add "$TMP/json" -i "$TMP/pipe" -o "$TMP/out"
+	add "$TMP/lines" -i "$TMP/pipe" -o "$TMP/out"
 	want_added "$TMP/out" "$TMP/pipe"
-	add "$TMP/json" -i "$TMP/both" -o - >"$TMP/out"
+	add "$TMP/lines" -i "$TMP/both" -o - >"$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
-	add <(cat "$TMP/json") -i - -o - <"$TMP/pipe" >"$TMP/out"
+	add <(cat "$TMP/lines") -i - -o - <"$TMP/pipe" >"$TMP/out"
 	want_added "$TMP/out" "$TMP/pipe"
 }
 
@@ -92,9 +88,9 @@ test_keys_are_added_by_program_id()
 test_keys_in_records_keep_their_values()
 {
 	record_once
-	add "$TMP/json" -i "$TMP/records-only" -o "$TMP/out"
+	add "$TMP/lines" -i "$TMP/records-only" -o "$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
-	add "$TMP/json" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
+	add "$TMP/lines" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
 	grep -q '_simple\[version=1' "$TMP/programs" || fail "no name has a record's version"
 }
@@ -110,7 +106,7 @@ test_programs_whose_events_are_compressed()
 		start_recording "$TMP/compressed" -a -z --bpf-metadata="$mode"
 		hold simple
 		stop_recording
-		make_json "${HELD_IDS[0]}" >"$TMP/late"
+		lines_of "${HELD_IDS[0]}" - >"$TMP/late"
 		[[ $mode = none ]] || "$PBM_PERF" inject -i "$TMP/compressed" -o - >"$TMP/late-pipe"
 		[[ $mode = none ]] || mv "$TMP/late-pipe" "$TMP/compressed"
 		add "$TMP/late" -i "$TMP/compressed" -o "$TMP/out"
@@ -128,7 +124,7 @@ test_events_other_than_metadata_stay()
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
 	"$PBM_PERF" script -D -i "$TMP/header" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
 		without_vdso_names >"$TMP/want"
-	add "$TMP/json" -i "$TMP/both" -o "$TMP/out"
+	add "$TMP/lines" -i "$TMP/both" -o "$TMP/out"
 	"$PBM_PERF" script -D -i "$TMP/out" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
 		without_vdso_names >"$TMP/got"
 	same "events" "$TMP/want" "$TMP/got"
@@ -137,90 +133,157 @@ test_events_other_than_metadata_stay()
 test_added_keys_are_in_the_header_and_in_names()
 {
 	record_once
-	add "$TMP/json" -i "$TMP/both" -o "$TMP/added"
+	add "$TMP/lines" -i "$TMP/both" -o "$TMP/added"
 	"$PBM_PERF" report --header-only -i "$TMP/added" >"$TMP/header"
 	grep -q "^# bpf_metadata ${HELD_IDS[1]:-.*} none: .*, unit=\"a.service\", version=\"other\"$" \
 		"$TMP/header" || fail "$(grep bpf_metadata "$TMP/header")"
-	"$PBM_PERF" inject --bpf-metadata-add "$TMP/json" --bpf-metadata-names=unit,version \
+	"$PBM_PERF" inject --bpf-metadata-add "$TMP/lines" --bpf-metadata-names=unit,version \
 		-i "$TMP/both" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
 	grep -q '_none\[unit=a.service\]\[version=other\]' "$TMP/programs" || fail "no name has the unit"
 	grep -q '_simple\[unit=a.service\]\[version=1' "$TMP/programs" || fail "no name has the declared version"
 }
 
-test_perf_warns_of_programs_that_the_input_lacks()
+# want_left_out NUMBER: perf inject warns once that this number of lines of $TMP/others is left out
+want_left_out()
+{
+	want_message "left out $1 lines of $TMP/others: the input has no BPF program with this id and name"
+	(($(grep -c 'left out' "$TMP/messages") == 1)) || fail "$(cat "$TMP/messages")"
+	! "$PBM_PERF" report --header-only -i "$TMP/out" | grep a.service || fail "the header has a.service"
+}
+
+test_programs_that_the_input_lacks_are_left_out()
 {
 	local option
 
 	record_once
-	make_json $(($(grep -m 1 -o '"id": [0-9]*' "$TMP/json" | grep -o '[0-9]*') + 4294967296)) 4294967295 >"$TMP/others"
+	lines_of 4294967295 - >"$TMP/others"
 	for option in "" --bpf-metadata-names=unit; do
 		add "$TMP/others" ${option:+"$option"} -i "$TMP/both" -o "$TMP/out"
-		want_message "lacks 2 BPF programs of $TMP/others"
-		(($(grep -c lacks "$TMP/messages") == 1)) || fail "$(cat "$TMP/messages")"
-		! "$PBM_PERF" report --header-only -i "$TMP/out" | grep a.service || fail "header has a.service"
+		want_left_out 6
 	done
 	record "$TMP/no-programs" --no-bpf-event
-	add "$TMP/json" -i "$TMP/no-programs" -o "$TMP/out"
-	want_message "lacks 2 BPF programs"
-	printf '[]' >"$TMP/empty"
+	cp "$TMP/lines" "$TMP/others"
+	add "$TMP/others" -i "$TMP/no-programs" -o "$TMP/out"
+	want_left_out 12
+	: >"$TMP/empty"
 	add "$TMP/empty" -i "$TMP/both" -o "$TMP/out"
 	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 }
 
-# refused FILE MESSAGE: perf inject must refuse the JSON file FILE with this message.
-refused()
+# Ids begin again at each boot. The kernel stores 15 characters of a name, and old bpftools print these.
+test_names_must_match()
 {
-	! "$PBM_PERF" inject --bpf-metadata-add "$1" -i "$TMP/both" -o "$TMP/out" 2>"$TMP/messages" ||
-		fail "perf inject accepts: $(cat "$1")"
-	want_message "$2"
+	local id name
+
+	hold simple functions
+	record "$TMP/two"
+	for name in Simple simpl simple2 "simple[a=b]" busy; do
+		lines_of "${HELD_IDS[0]}" "$name" >"$TMP/others"
+		add "$TMP/others" -i "$TMP/two" -o "$TMP/out"
+		want_left_out 6
+	done
+	id=${HELD_IDS[1]}
+	for name in functions_with_a_long_program_name functions_with_; do
+		echo "$id $name unit=b" >"$TMP/others"
+		add "$TMP/others" -i "$TMP/two" -o "$TMP/out"
+		[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
+		"$PBM_PERF" report --header-only -i "$TMP/out" >"$TMP/header"
+		grep -q "^# bpf_metadata $id .*unit=\"b\"" "$TMP/header" || fail "$name: no unit"
+	done
+	for name in functions_with functions_with_another_name; do
+		echo "$id $name unit=a.service" >"$TMP/others"
+		add "$TMP/others" -i "$TMP/two" -o "$TMP/out"
+		want_left_out 1
+	done
+	# The name may have values of an earlier run.
+	"$PBM_PERF" inject --bpf-metadata-names=version -i "$TMP/two" -o "$TMP/named"
+	echo "$id functions_with_a_long_program_name unit=b" >"$TMP/others"
+	add "$TMP/others" -i "$TMP/named" -o "$TMP/out"
+	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 }
 
-# The number in a message is the byte at which reading ends.
-test_broken_json_files_are_errors()
+test_removing_and_adding_is_refused()
 {
-	local byte text
+	record_once
+	! "$PBM_PERF" inject --bpf-metadata=none --bpf-metadata-add "$TMP/lines" -i "$TMP/both" -o "$TMP/out" \
+		2>"$TMP/messages" || fail "perf inject accepts both"
+	want_message "--bpf-metadata=none and --bpf-metadata-add exclude each other"
+}
+
+# refused LINE: perf inject refuses $TMP/broken because of this line, and writes nothing.
+refused()
+{
+	rm -f "$TMP/out"
+	! "$PBM_PERF" inject --bpf-metadata-add "$TMP/broken" -i "$TMP/both" -o "$TMP/out" 2>"$TMP/messages" ||
+		fail "perf inject accepts: $(cat "$TMP/broken")"
+	want_message "^$TMP/broken:$1: not a line 'ID NAME KEY=VALUE', see 'man perf-inject'$"
+	[[ ! -e $TMP/out ]] || fail "perf inject has begun to write: $(cat "$TMP/broken")"
+}
+
+test_broken_lines_are_errors()
+{
+	local text
 
 	record_once
-	while read -r byte text; do
-		printf '%s' "$text" >"$TMP/broken"
-		refused "$TMP/broken" "Can't use $TMP/broken from byte $byte on: see --bpf-metadata-add in 'man perf-inject'"
+	while read -r text; do
+		printf '1 - a=b\n%b\n' "${text//_/ }" >"$TMP/broken"
+		refused 2
 	done <<-'END'
-		1 [
-		0 {"id":1}
-		0 "a"
-		4 ["a"]
-		0 
-		9 [{"meta":{}}]
-		9 [{"id":1}
-		8 [{"id":1]
-		1 [1]
-		7 [{"id":-1}]
-		2 [{1:1}]
-		2 [{"":1}]
-		8 [{"a":1,x
-		9 [{"pids":[1]}]
-		6 [{"x":{}}]
-		14 [{"metadata":{"a=b":1}}]
-		14 [{"metadata":{"":1}}]
-		18 [{"metadata":{"a":{}}}]
-		18 [{"metadata":{"a":null}}]
-		18 [{"metadata":{"a":"b
-		18 [{"metadata":{"a":"b\
+
+		1
+		1_-
+		1_a=b
+		1_-_a
+		1_-_=b
+		1_-_a!=b
+		1_-_a_=b
+		1_-_é=b
+		1__-_a=b
+		1_-__a=b
+		_1_-_a=b
+		1-_-_a=b
+		1x_-_a=b
+		-1_-_a=b
+		+1_-_a=b
+		0x1_-_a=b
+		4294967296_-_a=b
+		18446744073709551617_-_a=b
+		1_-_a=b\r
+		1_-_a=\t
+		1_-_a=\x1b
+		1_-_a=\x7f
+		1_-_a=\xff
+		# a comment
 	END
-	printf '[{"metadata":{"a":"b\n"}}]' >"$TMP/broken"
-	refused "$TMP/broken" "from byte"
-	printf '[{"metadata":{"a":"b\\\n"}}]' >"$TMP/broken"
-	refused "$TMP/broken" "from byte"
-	refused "$TMP" "Can't use $TMP from byte 0 on"
-	refused "$TMP/not-there" "Can't read $TMP/not-there: No such file"
+	printf '1 - a=\0b\n' >"$TMP/broken"
+	refused 2
+	printf '1 %0512d a=b\n' 0 >"$TMP/broken"
+	refused 1
+	printf '1 - %0256d=b\n' 0 >"$TMP/broken"
+	refused 1
+	! "$PBM_PERF" inject --bpf-metadata-add "$TMP" -i "$TMP/both" -o "$TMP/out" 2>"$TMP/messages" ||
+		fail "perf inject accepts a directory"
+	want_message "Can't read $TMP: Is a directory"
+	! "$PBM_PERF" inject --bpf-metadata-add "$TMP/not-there" -i "$TMP/both" -o "$TMP/out" 2>"$TMP/messages" ||
+		fail "perf inject accepts a file that does not exist"
+	want_message "Can't read $TMP/not-there: No such file"
+}
+
+test_a_last_line_without_newline_counts()
+{
+	record_once
+	printf '%s - unit=last' "${HELD_IDS[0]:-$(awk '{ print $1; exit }' "$TMP/lines")}" >"$TMP/last"
+	add "$TMP/last" -i "$TMP/both" -o "$TMP/out"
+	"$PBM_PERF" report --header-only -i "$TMP/out" >"$TMP/header"
+	grep -q '^# bpf_metadata .*unit="last"' "$TMP/header" || fail "no unit: $(cat "$TMP/header")"
 }
 
 test_an_update_in_place_is_refused()
 {
 	record_once
 	cp "$TMP/both" "$TMP/copy"
-	! "$PBM_PERF" inject --vm-time-correlation=1 --force --bpf-metadata-add "$TMP/json" -i "$TMP/copy" \
+	! "$PBM_PERF" inject --vm-time-correlation=1 --force --bpf-metadata-add "$TMP/lines" -i "$TMP/copy" \
 		2>"$TMP/messages" || fail "perf inject accepts an update in place"
 	want_message "can't rewrite a file that is updated in place"
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf report of generated files: which set belongs to which program, where perf prints (ambiguous),
-# how it aligns columns, how it counts children, and how long the sort keys take. A set is all
-# metadata of a program. The block is the metadata in the header of perf.data.
+# what it cuts, and how it counts children. A set is all metadata of a program. The block is the
+# metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
@@ -138,23 +138,35 @@ test_an_interpreted_program_gets_no_samples_of_the_kernel()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-test_columns_align_with_wide_and_combining_characters()
+# Two sets that differ only in what is cut are two rows. Characters without a column are escaped.
+test_long_and_invisible_values_are_cut_and_escaped()
 {
-	local aligned
+	local long row shown
 
-	made_up_wide 200
-	"$PBM_PERF" report --stdio -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/report"
-	grep -q 'team="東京 e.*" *9 beta *\[k\] .*_beta *$' "$TMP/report" || fail "no row is complete"
-	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/report") || fail "columns are not aligned"
-	[[ $aligned = 2 ]] || fail "$aligned rows, not 2"
-	# The underline is as long as the longest text.
-	grep -q '^# [.]*  [.]\{1207\}  ' "$TMP/report" || fail "the column is not as wide as its text"
+	made_up <<-'END'
+		long = b'"' + b"x" * 60000
+		same = [(b"team", '"o\u0308 \u202eabc \u200b\u6771 \u00e9"'.encode()), (b"k" * 300, b"1")]
+		file.block = file.make_block([([(b"a", long + b'1"'), *same], [7]),
+					      ([(b"a", long + b'2"'), *same], [9])])
+	END
+	long=$(printf 'x%.0s' {1..251})
+	row="a=\"$long...\", $(printf 'k%.0s' {1..253})...=1, team=\"o\\u0308 \\u202eabc \\u200b東 é\""
+	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf '%s\t2\n' "$row" "$row" >"$TMP/want"
+	same "rows" "$TMP/want" "$TMP/got"
 
-	# A text is cut at the width of its column, and not within a character.
-	"$PBM_PERF" report --stdio -F bpf_metadata,bpf_prog -w 8,8 -i "$TMP/made-up" >"$TMP/report"
-	grep -v '^#' "$TMP/report" | sed -n 's/^  *\(team="[^ ]*\)  *\([79]\) .*/\2 \1/p' | sort >"$TMP/got"
-	printf '%s\n' '7 team="Gr' '9 team="東' >"$TMP/want"
-	same "cut columns" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" report --header-only -i "$TMP/made-up" | sed -n 's/^# bpf_metadata [79] [a-z]*: //p' >"$TMP/got"
+	printf '%s\n' "$row" "$row" >"$TMP/want"
+	same "lines of the header" "$TMP/want" "$TMP/got"
+
+	shown=${row//, /,}
+	"$PBM_PERF" script -F bpf_metadata -i "$TMP/made-up" | sort -u | sed 's/^ *//' >"$TMP/got"
+	printf '%s\n' "${shown// /\\u0020}" >"$TMP/want"
+	same "fields of perf script" "$TMP/want" "$TMP/got"
+
+	# The filter sees what is shown.
+	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-filter='\u202eabc' -i "$TMP/made-up" >"$TMP/got"
+	[[ $(wc -l <"$TMP/got") = 2 ]] || fail "the filter finds $(wc -l <"$TMP/got") rows"
 }
 
 # want_children KEY PERCENT...: with sort key KEY, the rows have these percentages of children.
@@ -197,37 +209,6 @@ test_children_without_the_block_are_left_out()
 	if grep -q -e '100.00%' "$TMP/report"; then
 		fail "a row has samples of another: $(cat "$TMP/report")"
 	fi
-}
-
-# A benchmark: it counts instructions, and compilers and libraries change their number. bpf_prog
-# once took 2.3 times as many as dso. bpf_metadata is compared with comm: for both, perf merges equal
-# rows at the end.
-test_the_sort_keys_take_as_long_as_dso_and_comm()
-{
-	local pair cost base
-
-	native_only "the test counts instructions of perf in user space"
-	all_only
-	command -v valgrind >/dev/null || skip "valgrind is not installed"
-	[[ -z ${PBM_SANITIZED:-} ]] || skip "valgrind cannot run perf with AddressSanitizer"
-	made_up <<-'END'
-		file.nr_samples = 10000
-	END
-	for pair in bpf_prog:dso bpf_metadata:comm; do
-		base=$(instructions_of report --stdio -s "${pair#*:},time" --time-quantum 1ns -i "$TMP/made-up")
-		cost=$(instructions_of report --stdio -s "${pair%:*},time" --time-quantum 1ns -i "$TMP/made-up")
-		(($(grep -c '%' "$TMP/out") >= 20000)) || fail "too few rows"
-		echo "-s ${pair%:*} takes $((100 * cost / base)) % of the instructions of -s ${pair#*:}"
-		((10 * cost <= 11 * base)) || fail "more than 110 %"
-	done
-}
-
-# Print the number of instructions of a perf command in user space.
-instructions_of()
-{
-	valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$TMP/callgrind" \
-		"$PBM_PERF" "$@" >"$TMP/out" 2>"$TMP/err" || fail "$*: $(tail -n 5 "$TMP/err")"
-	sed -n 's/^==[0-9]*== Collected : \([0-9]*\)$/\1/p' "$TMP/callgrind"
 }
 
 run_tests

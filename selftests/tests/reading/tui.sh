@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The TUI of perf report: columns, zooms.
+# The zooms of the TUI of perf report.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
@@ -14,18 +14,6 @@ press_for()
 		press "$1"
 		return 1
 	}
-}
-
-test_tui_aligns_columns()
-{
-	local aligned
-
-	made_up_wide 3
-	export LC_ALL=C.UTF-8
-	open_terminal "$PBM_PERF" report --tui -F overhead,bpf_metadata,bpf_prog,sym -i "$TMP/made-up"
-	await "the rows" press_for Up 'team="東京 e.*" *9 beta *\[k\] .*_beta '
-	aligned=$(count_aligned 'team=' '[79] [ab]' '\[k\] ' <"$TMP/screen") || fail "columns are not aligned"
-	[[ $aligned = 2 ]] || fail "$aligned rows, not 2"
 }
 
 # The first key only shows the cursor. Then there is a scroll bar, also beside empty rows.

@@ -53,14 +53,24 @@ want_block()
 	done
 }
 
-# The lines that perf prints for the block of file $1: one per program, sorted by set and id
+# The lines that perf prints for the block of file $1: one per program, sorted by set and id. Keys
+# and values of more than 256 bytes are cut between characters.
 header_lines()
 {
 	perfdata block "$1" >"$TMP/block"
 	LC_ALL=C sort -t $'\t' -k 3,3n -k 1,1n -k 4,4 -o "$TMP/block" "$TMP/block"
-	awk -F '\t' '
-		$1 != id { printf "%s# bpf_metadata %s %s: %s=%s", id ? "\n" : "", $1, $2, $4, $5; id = $1; next }
-		{ printf ", %s=%s", $4, $5 }
+	LC_ALL=C awk -F '\t' '
+		function cut(text, at, end)
+		{
+			if (length(text) <= 256)
+				return text
+			end = text ~ /^"/ ? "...\"" : "..."
+			for (at = 256 - length(end); substr(text, at + 1, 1) ~ /[\200-\277]/; at--)
+				;
+			return substr(text, 1, at) end
+		}
+		{ begin = $1 == id ? ", " : (id ? "\n" : "") "# bpf_metadata " $1 " " $2 ": "; id = $1 }
+		{ printf "%s%s=%s", begin, cut($4), cut($5) }
 		END { print "" }' "$TMP/block"
 }
 

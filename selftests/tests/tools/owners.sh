@@ -48,6 +48,28 @@ owners()
 	END
 }
 
+# The lines have what JSON has. A program without a name has a dash.
+test_lines_for_perf_inject()
+{
+	hold_command "$INHERIT" cat
+	owners
+	python3 -S - "$TMP/owners" <<-'END' >"$TMP/want"
+		import json, sys
+		for program in json.load(open(sys.argv[1])):
+		    for key, value in program["metadata"].items():
+		        print(program["id"], program["name"] or "-", f"{key}={value}")
+	END
+	LC_ALL=en_US.ISO-8859-1 "$OWNERS" --perf "${HELD_IDS[@]}" >"$TMP/got" 2>"$TMP/owners.err"
+	[[ -s $TMP/want ]] || fail "no line"
+	same "lines" "$TMP/want" "$TMP/got"
+	record "$TMP/data"
+	"$PBM_PERF" inject --bpf-metadata-add "$TMP/got" -i "$TMP/data" -o "$TMP/added" 2>"$TMP/messages"
+	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
+	"$PBM_PERF" report --header-only -i "$TMP/added" | grep "^# bpf_metadata ${HELD_IDS[0]} " >"$TMP/header"
+	grep -q -F "exe=\"$CAT\"" "$TMP/header" || fail "no exe: $(cat "$TMP/header")"
+	! "$OWNERS" --perf --json 2>/dev/null || fail "--perf and --json are accepted"
+}
+
 # value ID KEY: print the value in $TMP/owners, or nothing
 value()
 {
