@@ -56,9 +56,10 @@ const volatile int bpf_metadata_f_long[40000] META = { 1 };
 /* left out: more work than perf spends on a map */
 const volatile enum many bpf_metadata_g_work[1100] META = { [0 ... 1099] = e999 };
 /* left out, as no work is left */
-const volatile int bpf_metadata_h_number META = 1;
-/* a string is no work */
+const volatile enum many bpf_metadata_h_enum META = e000;
+/* strings and integers are no work */
 const char bpf_metadata_i_last[] META = "kept";
+const volatile int bpf_metadata_i_number META = 1;
 /* left out: more work than perf spends on the map of this section */
 const volatile union u24 bpf_metadata_j_union SEC(".rodata.union") = {};
 

@@ -7,13 +7,15 @@
 
 enum color { RED, GREEN = 5 };
 struct version { int major, minor; };
+struct bytes { char name[4]; unsigned char major, minor; };
 
 const int bpf_metadata_array[] META = { 1, 0, 3 };
 const enum color bpf_metadata_array_enum[] META = { RED, (enum color)4, GREEN };
 const short bpf_metadata_array_of_arrays[2][2] META = { { 1, 2 }, { 0, 0 } };
-const _Bool bpf_metadata_array_of_bool[] META = { 1, 1 };
+const _Bool bpf_metadata_array_of_bool[] META = { 1, 0, 1 };
 const char bpf_metadata_array_of_strings[2][4] META = { "one", "two" };
 const struct { unsigned int a : 3; int b : 7; } bpf_metadata_bits META = { 5, 1 };
+const struct bytes bpf_metadata_bytes META = { "ab", 0, 7 };
 const char bpf_metadata_chars_cut_utf8[] META = "a\xc3";
 const char bpf_metadata_chars_no_nul[2] META = { 'a', 'b' };
 const char bpf_metadata_chars_no_utf8[] META = "\xff";

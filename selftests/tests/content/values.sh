@@ -62,8 +62,9 @@ test_other_types_have_the_text_of_libbpf()
 	record "$TMP/data"
 	perfdata entries "$TMP/data" "$(symbol_of 0)" >"$TMP/got"
 	printf '%s\t%s\n' array '[1,0,3,]' array_enum '[RED,4,GREEN,]' \
-		array_of_arrays '[[1,2,],[0,0,],]' array_of_bool '[1,1,]' \
+		array_of_arrays '[[1,2,],[0,0,],]' array_of_bool '[1,0,1,]' \
 		array_of_strings "[['o','n','e','\0',],['t','w','o','\0',],]" bits '{0x5,0x1,}' \
+		bytes "{['a','b','\0',],0,7,}" \
 		chars_cut_utf8 "['a',-61,'\0',]" chars_no_nul "['a','b',]" \
 		chars_no_utf8 "[-1,'\0',]" chars_overlong "[192,175,'\0',]" \
 		chars_past_last "[244,144,128,128,'\0',]" chars_surrogate "[237,160,128,'\0',]" \
