@@ -278,7 +278,7 @@ static bool program__stamp(const struct program *prog)
 	if (prog->info.nr_func_info < prog->info.nr_prog_tags && !even_without_btf) {
 		error(0, 0,
 		      "%s is not stamped: %s, and unpatched perf 6.18 can crash or write wrong names\n"
-		      "  next: bpf-owners --json >FILE, and perf inject --bpf-metadata-add FILE; or --even-without-btf",
+		      "  next: bpf-owners --perf >FILE, and perf inject --bpf-metadata-add FILE; or --even-without-btf",
 		      prog->label, prog->info.btf_id ? "its BTF lacks functions" :
 						       "it has no BTF");
 		return false;

@@ -306,7 +306,7 @@ test_program_without_btf_is_refused()
 {
 	hold_handmade bare
 	refuses 1 "program ${HELD_IDS[0]} (handmade_bare) is not stamped: it has no BTF" id "${HELD_IDS[0]}" "${STAMP[@]}"
-	grep -q 'next: bpf-owners --json .*--even-without-btf' "$TMP/err" || fail "the message names no next step"
+	grep -q 'next: bpf-owners --perf .*--even-without-btf' "$TMP/err" || fail "the message names no next step"
 	bpftool_shows 0
 	record "$TMP/data"
 	perfdata block "$TMP/data" | awk -v id="${HELD_IDS[0]}" '$1 == id' >"$TMP/got"
