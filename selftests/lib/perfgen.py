@@ -48,6 +48,7 @@ class File:
     def __init__(self, big=False, pipe=False):
         self.big, self.pipe = big, pipe
         self.time = 1000
+        self.tid = 0                    # of the sample ids
         self.first = b""                # before all other records
         self.odd = b""                  # between the samples
         self.late = None                # a program whose PERF_RECORD_KSYMBOL is between the samples
@@ -101,7 +102,7 @@ class File:
         self.time += 1
         if SAMPLE_ID_ALL not in self.attr_bits:
             return b""
-        return self.u32(0, 0) + self.u64(self.time) + (self.u32(0, 0) if more & CPU else b"") + \
+        return self.u32(self.tid, self.tid) + self.u64(self.time) + (self.u32(0, 0) if more & CPU else b"") + \
             (self.u64(number) if more & IDENTIFIER else b"")
 
     def sample(self, ip):

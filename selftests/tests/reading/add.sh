@@ -90,9 +90,6 @@ test_keys_in_records_keep_their_values()
 	record_once
 	add "$TMP/lines" -i "$TMP/records-only" -o "$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
-	add "$TMP/lines" --bpf-metadata-names=version -i "$TMP/records-only" -o "$TMP/out"
-	perfdata programs "$TMP/out" >"$TMP/programs"
-	grep -q '_simple\[version=1' "$TMP/programs" || fail "no name has a record's version"
 }
 
 # The events that name the program are compressed. perf inject finds the program in bpf_prog_info
@@ -137,8 +134,7 @@ test_added_keys_are_in_the_header_and_in_names()
 	"$PBM_PERF" report --header-only -i "$TMP/added" >"$TMP/header"
 	grep -q "^# bpf_metadata ${HELD_IDS[1]:-.*} none: .*, unit=\"a.service\", version=\"other\"$" \
 		"$TMP/header" || fail "$(grep bpf_metadata "$TMP/header")"
-	"$PBM_PERF" inject --bpf-metadata-add "$TMP/lines" --bpf-metadata-names=unit,version \
-		-i "$TMP/both" -o "$TMP/out"
+	"$PBM_PERF" inject --bpf-metadata-names=unit,version -i "$TMP/added" -o "$TMP/out"
 	perfdata programs "$TMP/out" >"$TMP/programs"
 	grep -q '_none\[unit=a.service\]\[version=other\]' "$TMP/programs" || fail "no name has the unit"
 	grep -q '_simple\[unit=a.service\]\[version=1' "$TMP/programs" || fail "no name has the declared version"
@@ -154,14 +150,10 @@ want_left_out()
 
 test_programs_that_the_input_lacks_are_left_out()
 {
-	local option
-
 	record_once
 	lines_of 4294967295 - >"$TMP/others"
-	for option in "" --bpf-metadata-names=unit; do
-		add "$TMP/others" ${option:+"$option"} -i "$TMP/both" -o "$TMP/out"
-		want_left_out 6
-	done
+	add "$TMP/others" -i "$TMP/both" -o "$TMP/out"
+	want_left_out 6
 	record "$TMP/no-programs" --no-bpf-event
 	cp "$TMP/lines" "$TMP/others"
 	add "$TMP/others" -i "$TMP/no-programs" -o "$TMP/out"

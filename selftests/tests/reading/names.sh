@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf inject --bpf-metadata-names: values become part of the names of functions. This works for
-# files and pipes, with records or with the block, which is the metadata in the header. All readers
-# of perf.data show the new names. Records are removed. Nothing else changes.
+# perf inject --bpf-metadata-names: values become part of the names of functions. They come from the
+# block of a file, which is the metadata in the header. All readers of perf.data show the new names.
+# Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -23,7 +23,6 @@ record_once()
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
 	perfdata strip-block "$TMP/both" "$TMP/records-only"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/block-only"
-	record - -g -F 2000 >"$TMP/pipe"
 	functions_of "$TMP/both" >"$TMP/functions.part"
 	(($(wc -l <"$TMP/functions.part") >= 9)) || fail "too few functions"
 	mv "$TMP/functions.part" "$TMP/functions"
@@ -44,12 +43,12 @@ functions_of()
 		"$TMP/ids" "$TMP/programs"
 }
 
-# new_names KEYS IDS: print ID<TAB>NAME, the names that functions must get. Programs that are not in
-# file IDS keep their names. The values come from the block of $TMP/both.
+# new_names KEYS: print ID<TAB>NAME, the names that functions must get. The values come from the
+# block of $TMP/both.
 new_names()
 {
 	perfdata block "$TMP/both" >"$TMP/block"
-	python3 - "$1" "$TMP/block" "$TMP/functions" "$2" <<-'END'
+	python3 - "$1" "$TMP/block" "$TMP/functions" <<-'END'
 	import sys
 	from urllib.parse import quote
 
@@ -60,12 +59,10 @@ new_names()
 	        if value[0] == '"':
 	            value = value[1:-1]
 	        values.setdefault(prog, {})[key] = quote(value, safe="+-._:~@")
-	with open(sys.argv[4], encoding="utf-8") as decided:
-	    decided = {line.split()[0] for line in decided}
 	with open(sys.argv[3], encoding="utf-8") as functions:
 	    for line in functions:
 	        prog, name = line.rstrip("\n").split("\t")
-	        for key in sys.argv[1].split(",") if prog in decided else []:
+	        for key in sys.argv[1].split(","):
 	            if key in values.get(prog, {}):
 	                name += f"[{key}={values[prog][key]}]"
 	        if len(name) > 511:
@@ -76,14 +73,12 @@ new_names()
 	END
 }
 
-# want_names NEW KEYS [IDS]: the KSYMBOLs of file NEW have the names that new_names prints. NEW has
-# no records, because records would have the old names.
+# want_names NEW KEYS: the KSYMBOLs of file NEW have the names that new_names prints.
 want_names()
 {
-	new_names "$2" "${3:-$TMP/ids}" >"$TMP/want"
+	new_names "$2" >"$TMP/want"
 	functions_of "$1" >"$TMP/got"
 	same "names in $1" "$TMP/want" "$TMP/got"
-	want_no_records "$1"
 }
 
 # samples_of PERF FILE: print the samples without added values, and without names of user space: a
@@ -111,33 +106,39 @@ test_names_of_functions_have_the_values()
 	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
 }
 
-test_the_block_stays()
+# summary_of FILE: print what perf shows of programs and their metadata.
+summary_of()
+{
+	"$PBM_PERF" report --header-only -i "$1" | grep '^# bpf_metadata '
+	"$PBM_PERF" report --stdio -g none -s bpf_prog,bpf_metadata -i "$1" | grep -v '^#'
+	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i "$1"
+	rm -f "$TMP/json"
+	"$PBM_PERF" data convert --to-json "$TMP/json" -i "$1" >&2
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["bpf-metadata"])' "$TMP/json"
+}
+
+test_programs_keep_their_own_names()
+{
+	record_once
+	names "$TMP/both" "$TMP/named" version
+	summary_of "$TMP/both" >"$TMP/want"
+	summary_of "$TMP/named" >"$TMP/got"
+	grep -q "'$BUSY'" "$TMP/want" || fail "no $BUSY in JSON"
+	same "programs" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" diff -s bpf_prog "$TMP/both" "$TMP/named" >"$TMP/got"
+	grep -q -E "^ +[0-9.]+% +\+0.00% +$BUSY" "$TMP/got" || fail "perf diff compares other names: $(cat "$TMP/got")"
+}
+
+test_the_block_and_records_stay()
 {
 	record_once
 	names "$TMP/both" "$TMP/named" version
 	perfdata block "$TMP/both" >"$TMP/want"
 	perfdata block "$TMP/named" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
-}
-
-# Since v6.5, the kernel's KSYMBOL of the main function has a different tag from perf's KSYMBOL.
-test_names_of_unloaded_functions_have_the_values()
-{
-	local id
-
-	hold busy_v1
-	id=${HELD_IDS[0]}
-	start_recording "$TMP/unloaded" -a
-	release
-	stop_recording
-	names "$TMP/unloaded" "$TMP/named" version
-	perfdata programs "$TMP/named" | awk -v id="$id" '$1 == id { print $6 }' | tr , '\n' |
-		sed 's/^bpf_prog_[^_]*//' | sort >"$TMP/want"
-	grep -q '_busy\[version=1.0\]$' "$TMP/want" || fail "the program is not in the recording"
-	"$PBM_PERF" script --show-bpf-events -i "$TMP/named" |
-		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags 0x1 name bpf_prog_[^_]*//p' |
-		grep -x -F -f "$TMP/want" | sort >"$TMP/got"
-	same "unloaded functions" "$TMP/want" "$TMP/got"
+	perfdata types "$TMP/both" | grep -c -x 84 >"$TMP/want"
+	perfdata types "$TMP/named" | grep -c -x 84 >"$TMP/got"
+	same "number of records" "$TMP/want" "$TMP/got"
 }
 
 test_names_in_a_pipe_have_the_values()
@@ -148,68 +149,55 @@ test_names_in_a_pipe_have_the_values()
 	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
 }
 
-# shellcheck disable=SC2002 # cat makes standard input a pipe
-test_a_pipe_is_copied_to_a_file_in_tmpdir()
+test_a_pipe_is_refused_as_input()
 {
 	record_once
-	mkdir "$TMP/tmpdir"
-	cat "$TMP/pipe" | TMPDIR=$TMP/tmpdir names - "$TMP/named" version
-	functions_of "$TMP/named" | grep "_$(own simple)\[version=" >/dev/null || fail "no name has a value"
-	[[ -z $(ls "$TMP/tmpdir") ]] || fail "files are left: $(ls "$TMP/tmpdir")"
-	if cat "$TMP/pipe" | TMPDIR=$TMP/nowhere names - "$TMP/not-named" version 2>"$TMP/err"; then
-		fail "perf inject does not use TMPDIR"
+	"$PBM_PERF" inject -i "$TMP/both" -o - >"$TMP/pipe"
+	if names - "$TMP/named" version <"$TMP/pipe" 2>"$TMP/err"; then
+		fail "perf inject reads a pipe"
 	fi
-	grep 'standard input to a temporary file .*No such file' "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep "can't read a pipe: 'perf inject -o <file>' copies it to a file" "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
-test_values_can_come_from_records()
+test_without_metadata_in_the_header_names_stay()
 {
 	record_once
-	# The first two programs have the same name, so records do not tell their versions.
-	sed 1,2d "$TMP/ids" >"$TMP/decided"
 	names "$TMP/records-only" "$TMP/named" version 2>"$TMP/err"
-	want_names "$TMP/named" version "$TMP/decided"
-	grep 'lost the metadata of .* BPF functions' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
+	functions_of "$TMP/named" >"$TMP/got"
+	same "names" "$TMP/functions" "$TMP/got"
+	grep 'no names are changed, .*--bpf-metadata=header' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
 }
 
-test_values_can_come_from_the_block()
+test_values_come_from_the_block()
 {
 	record_once
 	names "$TMP/block-only" "$TMP/block-only-named" version
 	want_names "$TMP/block-only-named" version
 	want_no_records "$TMP/block-only-named"
-}
-
-test_names_and_modes_can_be_combined()
-{
-	record_once
 	names "$TMP/both" "$TMP/block-only-named" version --bpf-metadata=header
 	want_names "$TMP/block-only-named" version
 	want_no_records "$TMP/block-only-named"
-	perfdata block "$TMP/both" >"$TMP/want"
-	perfdata block "$TMP/block-only-named" >"$TMP/got"
-	same "block" "$TMP/want" "$TMP/got"
-
-	names "$TMP/records-only" "$TMP/block-only-named" version --bpf-metadata=none
-	functions_of "$TMP/block-only-named" | grep "_$(own simple)\[version=" || fail "mode none drops the values"
-	[[ -z $(perfdata block "$TMP/block-only-named") ]] || fail "mode none keeps the block"
-	want_no_records "$TMP/block-only-named"
 }
 
-# Standard input is not at its start, for example, if a script has used "read" on it.
-test_standard_input_that_is_not_at_its_start()
+# Whoever removes the metadata must not find its values in the file.
+test_removed_metadata_is_not_in_names()
 {
+	local output
+
 	record_once
-	names - - version <"$TMP/pipe" >"$TMP/want"
-	{
-		head -c 5000 /dev/zero
-		cat "$TMP/pipe"
-	} >"$TMP/later"
-	{
-		dd bs=5000 count=1 of=/dev/null status=none
-		names - - version
-	} <"$TMP/later" >"$TMP/got"
-	cmp "$TMP/want" "$TMP/got" || fail "the output depends on the start"
+	names "$TMP/both" "$TMP/named" version,owner
+	grep -q -a 'version=' "$TMP/named" || fail "no name has a version"
+	for output in "$TMP/out" -; do
+		"$PBM_PERF" inject --bpf-metadata=none -i "$TMP/named" -o "$output" >"$TMP/stdout"
+		[[ $output != - ]] || mv "$TMP/stdout" "$TMP/out"
+		if grep -a -o -E '.{9}(version|owner)=.{9}' "$TMP/out"; then
+			fail "the output still has values"
+		fi
+		functions_of "$TMP/out" >"$TMP/got"
+		same "names in $output" "$TMP/functions" "$TMP/got"
+	done
+	"$PBM_PERF" inject --bpf-metadata=none -i "$TMP/named" -o - | "$PBM_PERF" inject -b -o "$TMP/out"
+	! grep -a -q version= "$TMP/out" || fail "the file of a pipe has values"
 }
 
 # generate: write $TMP/file. Standard input is Python code that changes "file".
@@ -231,20 +219,58 @@ ksymbols_of()
 		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1\t\2/p'
 }
 
-# gamma gets the address of alpha after alpha is unloaded. The BPF_EVENT of gamma was lost.
-test_a_program_at_a_reused_address_has_its_own_name()
+# Builds of one program have the same tag, and a later one can have the address of an earlier one.
+test_programs_at_one_address_have_their_own_names()
 {
+	local alpha=bpf_prog_0011223344556677_alpha
+
 	generate <<-'END'
-		gamma = perfgen.GAMMA[:3] + (perfgen.ALPHA[3],)
+		def build(prog_id, version=None):
+		    prog = (prog_id, *perfgen.ALPHA[1:4])
+		    if version:
+		        file.infos.append(file.prog_info(prog))
+		        file.nr_infos += 1
+		        sets.append(([(b"version", version)], [prog_id]))
+		    return file.ksymbol(prog) + file.bpf_event(prog)
+		sets = [([(b"version", b'"1.2.3"')], [7]), ([(b"version", b'"2.0"')], [9])]
 		file.time = 2000                # after all other events
-		file.odd = file.ksymbol(perfgen.ALPHA, flags=1) + file.ksymbol(gamma) + file.ksymbol(gamma, flags=1)
+		unload = file.ksymbol(perfgen.ALPHA, flags=1)
+		file.odd = unload + build(11, b'"3.0"')
+		# The bpf_prog_info of the next one is missing.
+		file.odd += file.ksymbol(perfgen.ALPHA, flags=1) + build(12)
+		# The PERF_RECORD_BPF_EVENT of the next two was lost.
+		file.odd += file.ksymbol(perfgen.ALPHA, flags=1) + file.ksymbol(perfgen.ALPHA)
+		file.odd += file.ksymbol((*perfgen.GAMMA[:3], 0xffffffffc0003000))
+		file.odd += file.ksymbol(perfgen.ALPHA, flags=1) + build(14, b'"4.0"')
+		file.odd += file.ksymbol(perfgen.ALPHA)
+		file.block = file.make_block(sets)
 		file.time = 1000
 	END
 	names "$TMP/file" "$TMP/named" version
-	printf '%s\t%s\n' 0x0 'bpf_prog_0011223344556677_alpha[version=1.2.3]' \
-		0x0 'bpf_prog_8899aabbccddeeff_beta[version=2.0]' \
-		0x1 'bpf_prog_0011223344556677_alpha[version=1.2.3]' \
-		0x0 bpf_prog_0123456789abcdef_gamma 0x1 bpf_prog_0123456789abcdef_gamma >"$TMP/want"
+	printf '%s\t%s\n' 0x0 "${alpha}[version=1.2.3]" 0x0 'bpf_prog_8899aabbccddeeff_beta[version=2.0]' \
+		0x1 $alpha 0x0 "${alpha}[version=3.0]" 0x1 $alpha 0x0 $alpha 0x1 $alpha 0x0 $alpha \
+		0x0 bpf_prog_0123456789abcdef_gamma \
+		0x1 $alpha 0x0 "${alpha}[version=4.0]" 0x0 $alpha >"$TMP/want"
+	ksymbols_of "$TMP/named" >"$TMP/got"
+	same "names" "$TMP/want" "$TMP/got"
+}
+
+# Two threads load programs, and their events alternate. A third thread's function has no program.
+test_programs_that_load_at_the_same_time()
+{
+	generate <<-'END'
+		def by(tid, event, prog):
+		    file.tid = tid
+		    return event(prog)
+		file.first = by(1, file.ksymbol, perfgen.ALPHA) + by(2, file.ksymbol, perfgen.BETA) + \
+		    by(3, file.ksymbol, perfgen.GAMMA) + by(2, file.bpf_event, perfgen.BETA) + \
+		    by(1, file.bpf_event, perfgen.ALPHA)
+		for event in "ksymbol", "bpf_event":
+		    setattr(file, event, lambda prog: b"")
+	END
+	names "$TMP/file" "$TMP/named" version
+	printf '0x0\t%s\n' 'bpf_prog_0011223344556677_alpha[version=1.2.3]' \
+		'bpf_prog_8899aabbccddeeff_beta[version=2.0]' bpf_prog_0123456789abcdef_gamma >"$TMP/want"
 	ksymbols_of "$TMP/named" >"$TMP/got"
 	same "names" "$TMP/want" "$TMP/got"
 }
@@ -307,12 +333,16 @@ test_unknown_keys_leave_names()
 
 test_impossible_combinations_are_refused()
 {
+	local option
+
 	record_once
-	if "$PBM_PERF" inject --bpf-metadata-names=version --vm-time-correlation=dry-run \
-		-i "$TMP/both" 2>"$TMP/err"; then
-		fail "perf inject accepts an update in place"
-	fi
-	grep -q "^--bpf-metadata-names can't be combined with" "$TMP/err" || fail "$(cat "$TMP/err")"
+	: >"$TMP/lines"
+	for option in --vm-time-correlation=dry-run --bpf-metadata=none --bpf-metadata-add="$TMP/lines"; do
+		if "$PBM_PERF" inject --bpf-metadata-names=version "$option" -i "$TMP/both" 2>"$TMP/err"; then
+			fail "perf inject accepts $option"
+		fi
+		grep -q "^--bpf-metadata-names can't be combined with" "$TMP/err" || fail "$(cat "$TMP/err")"
+	done
 }
 
 test_perf_warns_of_compressed_events()
@@ -368,7 +398,7 @@ test_annotate_finds_the_program()
 	sed -n "s/^[0-9]*\t\(.*_$BUSY\)\$/\1/p;T;q" "$TMP/functions" >"$TMP/symbol"
 	"$PBM_PERF" annotate --stdio -i "$TMP/both" "$(cat "$TMP/symbol")" >"$TMP/plain" 2>&1 || :
 	! grep -q 'Please link with' "$TMP/plain" || skip "this perf can't disassemble BPF programs"
-	new_names version "$TMP/ids" | sed -n "s/^[0-9]*\t\(.*_$BUSY\[version=1.0\]\)\$/\1/p" >"$TMP/symbol"
+	new_names version | sed -n "s/^[0-9]*\t\(.*_$BUSY\[version=1.0\]\)\$/\1/p" >"$TMP/symbol"
 	"$PBM_PERF" annotate --stdio -i "$TMP/named" "$(cat "$TMP/symbol")" >"$TMP/out" 2>"$TMP/err"
 	grep -q -E '^ +[0-9]+[.][0-9]+ .*: +[0-9a-f]+: ' "$TMP/out" || fail "no code: $(head "$TMP/out" "$TMP/err")"
 }
