@@ -512,6 +512,7 @@ has_files()
 
 start_top()
 {
+	: >"$TMP/top"		# or await sees an earlier perf top
 	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
 	# perf top reads keys from this FIFO. Open both ends, so that perf top does not get an
 	# end of file.

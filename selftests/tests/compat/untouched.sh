@@ -67,7 +67,7 @@ want_same()
 	same_outputs
 	[[ $(cat "$TMP/outputs/patched/status") = 0 ]] || fail "'$*' fails: $(cat "$TMP/outputs/patched/stderr")"
 	(($(find "$TMP/outputs/patched" -type f ! -name header.data ! -name none.data ! -name status -printf '%s\n' |
-		awk '{ sum += $1 } END { print sum + 0 }') > 100)) || fail "'$*' has next to no output"
+		awk '{ sum += $1 } END { print sum + 0 }') > 50)) || fail "'$*' has next to no output"
 }
 
 # Both perfs must have the same output, even if they refuse the command.

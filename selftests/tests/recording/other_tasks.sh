@@ -302,6 +302,7 @@ test_reports_warn_of_files_of_unpatched_perf()
 # top_of_nobody OPTION...: let perf top show a process of an unprivileged user to this user
 top_of_nobody()
 {
+	: >"$TMP/top"		# or await sees samples of an earlier perf top
 	"${AS_NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
 	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
