@@ -13,24 +13,19 @@ LIST is the output of churn. The FILEs are those of one recording, in order. Eac
 perf.data file or the output of "perf script --show-bpf-events".
 
   --more      the programs have a second map
-  --starting  the programs load while the recording starts. If perf finds a program and the
-              kernel also announces it, the kernel may have written a KSYMBOL before perf
-              listened. Then a set under one of the KSYMBOL names of a function is enough.
   --soon      each program that lived 100 ms must have its set. 1 % of them may be missing, if
               they lived less than 300 ms, and churn was late (churn -d) by 20 ms when perf had
               to read them
 
 A recording must have the right values, and meet these rules:
-  - A metadata record has the name of a KSYMBOL record in the same file. In a single file, a
-    function that loads while events are off needs none.
-  - A function with a set has it under each of its KSYMBOL names in the same file.
-  - No name has two sets in a file, unless the second one has more than the first.
-  - Of several files, each has the sets of the functions with KSYMBOL records in it, and no
+  - A metadata record has the id and the name of a program, and all its values.
+  - In a single file, a program that loads while events are off needs no record.
+  - Of several files, each has the sets of the programs with KSYMBOL records in it, and no
     other sets. At the last sample of a file (its time is known with perf record -k mono), programs
     that had not lived long enough may be missing. If perf learns of a program
     late, but within LATEST ms, the next file may have it, too. If a program loads after perf
-    has read the last events of a file, that file may have it, although the next file has
-    its KSYMBOL.
+    has read the last events of a file, that file may have it, and the next file has its KSYMBOL,
+    but the set only in its header.
 """
 import os
 import re
@@ -39,7 +34,7 @@ import sys
 import perfdata
 import values
 
-OPTIONS = ("--more", "--starting", "--soon")
+OPTIONS = ("--more", "--soon")
 # In ms. perf must not miss a program that lived this long with its map.
 LONG_ENOUGH = (100 if "--soon" in sys.argv else 1000) * int(os.environ.get("PBM_TIMEOUT_SCALE", 1))
 LATEST = 5 * LONG_ENOUGH
@@ -64,10 +59,6 @@ class Program:
         """True if it had lived long enough at the end of a file that is not the last one"""
         return end is not None and self.bound + long_enough <= end
 
-    def functions(self):
-        """The functions of the program, by the rule of churn.c"""
-        return [(self.number, sub) for sub in ((None, "_sub") if self.number % 3 == 2 else (None,))]
-
     def want(self, more):
         entries = [("number", str(self.number)), ("name", f'"{self.name}"')]
         return sorted(entries + [("more", str(-self.number))] if more else entries)
@@ -78,34 +69,41 @@ class Program:
 
 
 class Recording:
-    """The KSYMBOL names and the sets of churn's functions in one file."""
+    """
+    The numbers of churn's programs with KSYMBOLs, the sets in their records, and the numbers of
+    programs with a set in a record or in the header, in one file.
+    """
     def __init__(self, path):
         self.path = path
         with open(path, "rb") as file:
             is_data = file.read(8) == b"PERFILE2"
+        self.end = None
+        self.known = set()
         if is_data:
             data = perfdata.PerfData(path)
             ksymbols = data.ksymbols()
             end = data.last_sample_time()
-            records = [(perfdata.c_string(record.name), record.entries())
+            self.end = end / 1000000 if end is not None else None
+            records = [(perfdata.c_string(record.name), record.id, record.entries())
                        for record in data.metadata()]
+            self.known = {int(name[6:]) for _, name, _, _ in perfdata.block_progs(data)
+                          if name.startswith("churn_")}
         else:
-            end = None
             records = values.read_records(path)
             with open(path, encoding="utf-8", errors="surrogateescape") as script:
                 ksymbols = [found.group(1) for found in map(KSYMBOL.search, script) if found]
-        self.end = end / 1000000 if end is not None else None
-        self.ksymbols = {name for name in ksymbols if FUNCTION.match(name)}
-        self.functions = {function_of(name) for name in self.ksymbols}
-        self.records = [record for record in records if FUNCTION.match(record[0])]
+        self.numbers = {number_of(name) for name in ksymbols if FUNCTION.match(name)}
         self.sets = {}
-        for name, entries in self.records:
-            self.sets.setdefault(function_of(name), {})[name] = sorted(entries)
+        for name, prog_id, entries in records:
+            if FUNCTION.match(name):
+                ids, old = self.sets.setdefault(number_of(name), (set(), []))
+                ids.add(prog_id)
+                old.extend(entry for entry in entries if entry not in old)
+        self.known.update(self.sets)
 
 
-def function_of(name):
-    number, sub = FUNCTION.match(name).groups()
-    return int(number), sub
+def number_of(name):
+    return int(FUNCTION.match(name).group(1))
 
 
 def read_list(path):
@@ -145,15 +143,14 @@ def is_wanted(program, recording, recordings):
         return program.is_due()
     if recording is not recordings[-1] and not program.is_known_at(recording.end):
         return False
-    return program.is_due() and not recording.functions.isdisjoint(program.functions())
+    return program.is_due() and program.number in recording.numbers
 
 
 def missing_programs(programs, recordings, busy):
     for recording in recordings:
         missing = []
         for _, program in sorted(programs.items()):
-            if is_wanted(program, recording, recordings) and \
-                    not all(function in recording.sets for function in program.functions()):
+            if is_wanted(program, recording, recordings) and program.number not in recording.known:
                 missing.append(program)
         if tolerated(programs, missing, busy):
             continue
@@ -166,75 +163,55 @@ def is_partial(entries, want):
 
 
 def wrong_sets(programs, recording, more):
-    for function, sets in sorted(recording.sets.items(), key=str):
-        program = programs.get(function[0])
-        for name, entries in sets.items():
-            if not program:
-                yield f"{name}: no such program was loaded"
-                continue
-            want = program.want(more)
-            # If a program lived too briefly, perf may have read it when only some of its maps were
-            # bound.
-            if entries != want and (program.is_due() or not is_partial(entries, want)):
-                yield f"{name} of {program}: {entries}"
+    for number, (ids, entries) in sorted(recording.sets.items()):
+        program = programs.get(number)
+        if not program:
+            yield f"{number}: no such program was loaded"
+            continue
+        want = program.want(more)
+        if ids != {program.id}:
+            yield f"{program}: the ids {ids}"
+        # If a program lived too briefly, perf may have read it when only some of its maps were
+        # bound.
+        if sorted(entries) != want and (program.is_due() or not is_partial(entries, want)):
+            yield f"{program}: {entries}"
 
 
 def missing_ksymbols(programs, recordings):
     """Programs without a KSYMBOL in any file. Without KSYMBOLs, the check would check nothing."""
-    functions = set().union(*(recording.functions for recording in recordings))
-    for _, program in sorted(programs.items()):
-        if len(recordings) > 1 and program.is_due() and functions.isdisjoint(program.functions()):
+    numbers = set().union(*(recording.numbers for recording in recordings))
+    for number, program in sorted(programs.items()):
+        if len(recordings) > 1 and program.is_due() and number not in numbers:
             yield program
 
 
 def strangers(programs, recordings):
+    """Programs with a set, but without a KSYMBOL in the file"""
     for before, recording, after in zip([None] + recordings, recordings, recordings[1:] + [None]):
-        for name, _ in recording.records:
-            function = function_of(name)
-            program = programs.get(function[0])
-            if name in recording.ksymbols or not program:
+        for number in sorted(recording.sets):
+            program = programs.get(number)
+            if number in recording.numbers or not program:
                 continue
             # The program loaded shortly before the previous file ended, so perf may have learned of
             # it late.
-            if before and name in before.ksymbols and not program.is_known_at(before.end, LATEST):
+            if before and number in before.numbers and not program.is_known_at(before.end, LATEST):
                 continue
             # The program loaded after perf had read the last events of this file.
-            if after and name in after.ksymbols and not program.is_known_at(recording.end):
+            if after and number in after.numbers and not program.is_known_at(recording.end):
                 continue
             # If there is only one file, the program may have loaded while events were off.
-            if function in recording.functions or len(recordings) > 1:
-                where = [str(nr) for nr, other in enumerate(recordings, 1) if name in other.ksymbols]
-                yield f"{recording.path}, {recordings.index(recording) + 1}: {name} of {program}, " \
+            if len(recordings) > 1:
+                where = [str(nr) for nr, other in enumerate(recordings, 1) if number in other.numbers]
+                yield f"{recording.path}, {recordings.index(recording) + 1}: {program}, " \
                       f"whose KSYMBOL is in {' '.join(where) or 'none'}"
-
-
-def unnamed_ksymbols(programs, recording, starting):
-    ksymbols = {}
-    for name in recording.ksymbols:
-        ksymbols.setdefault(function_of(name), set()).add(name)
-    for function, wanted in sorted(ksymbols.items(), key=str):
-        program = programs.get(function[0])
-        names = set(recording.sets.get(function, ()))
-        enough = wanted & names if starting else wanted <= names
-        if program and program.is_due() and names and not enough:
-            yield f"{recording.path}: {', '.join(wanted)}, but {', '.join(names)}"
-
-
-def doubles(recording):
-    """Names with a second set that is not larger than the first"""
-    last = {}
-    for name, entries in recording.records:
-        if not set(entries) > last.get(name, set()):
-            yield f"{recording.path}: {name}"
-        last[name] = set(entries)
 
 
 def summary(programs, recordings):
     due = [p for p in programs.values() if p.is_due()]
     short = [p for p in programs.values() if not p.is_due()]
     known = set().union(*(recording.sets for recording in recordings))
-    caught = [p for p in short if (p.number, None) in known]
-    found = [p for p in due if (p.number, None) in known]
+    caught = [p for p in short if p.number in known]
+    found = [p for p in due if p.number in known]
     stay = [p for p in due if p.life == "stays"]
     print(f"{len(programs)} programs: {len(due)} must have sets ({len(stay)} stayed), "
           f"{len(found)} of them have sets; {len(short)} lived too briefly, {len(caught)} of them have sets")
@@ -255,17 +232,14 @@ def check(list_path, paths, options):
         print("sets in each file:", *(len(r.sets) for r in recordings))
     bad = [show("no set", list(missing_programs(programs, recordings, busy))),
            show("no KSYMBOL record", list(missing_ksymbols(programs, recordings))),
-           show("not the name of a KSYMBOL record in this file",
-                list(strangers(programs, recordings)))]
+           show("no KSYMBOL record in this file", list(strangers(programs, recordings)))]
     for recording in recordings:
-        bad += [show("wrong set", list(wrong_sets(programs, recording, "--more" in options))),
-                show("KSYMBOL name without a set", list(unnamed_ksymbols(programs, recording, "--starting" in options))),
-                show("twice", list(doubles(recording)))]
+        bad.append(show("wrong set", list(wrong_sets(programs, recording, "--more" in options))))
     return int(any(bad))
 
 
 def numbers(path):
-    for number in sorted({number for number, _ in Recording(path).sets}):
+    for number in sorted(Recording(path).sets):
         print(number)
     return 0
 

@@ -10,8 +10,8 @@ with bpftool, which was asked while the programs were loaded.
 
 Each program of WANT must have one BPF_EVENT with its tag for the load, and one for the unload
 if it is gone. These are after the KSYMBOL records of its functions. One function has the name
-of the program and, if it is the only one, the tag. Each function has the whole set under its
-name. Equal sets under one name are written once. Sets of other programs must belong to a load.
+of the program and, if it is the only one, the tag. The records with the id of the program have the
+name of its main function and the whole set. Records of other programs must belong to a load.
 
 If a program has several functions, the main function has a tag that differs from the
 program's. Its name has its own tag in the KSYMBOLs of perf and of kernels before v6.5, and the
@@ -20,7 +20,6 @@ program's tag in those of later kernels.
 import json
 import re
 import sys
-from collections import Counter
 
 import perfdata
 
@@ -64,11 +63,9 @@ def plain(names):
     return sorted(FUNCTION.sub(r"\g<name>", name) for name in names) if len(names) > 1 else names
 
 
-def wanted_entries(wants, programs):
-    """perf writes equal sets of functions with the same name once."""
-    sets = {(name, tuple((key, json.dumps(value)) for key, value in want.get("metadata", {}).items()))
-            for want in wants for name in programs[want["id"]].functions()}
-    return Counter((name, *entry) for name, entries in sets for entry in entries)
+def wanted_entries(wants):
+    return {(want["id"], key, json.dumps(value))
+            for want in wants for key, value in want.get("metadata", {}).items()}
 
 
 def normal(value):
@@ -80,12 +77,15 @@ def normal(value):
 
 
 def found_entries(data):
-    entries = Counter()
+    return {(int(record.id), key, normal(value))
+            for record in data.metadata() for key, value in record.entries()}
+
+
+def wrong_names(want, data):
     for record in data.metadata():
-        name = perfdata.c_string(record.name)
-        for key, value in record.entries():
-            entries[name, key, normal(value)] += 1
-    return entries
+        name = FUNCTION.match(perfdata.c_string(record.name))
+        if int(record.id) == want["id"] and (not name or name["name"] != want["name"]):
+            yield f"record of {perfdata.c_string(record.name)}"
 
 
 def wrong_block(want, program, block):
@@ -111,20 +111,14 @@ def differences(data, wants, unloaded):
     if any(want["id"] not in programs for want in wants):
         return
     for want in wants:
-        for what in wrong_block(want, programs[want["id"]], block):
+        for what in [*wrong_block(want, programs[want["id"]], block), *wrong_names(want, data)]:
             yield f"{want['name']} (id {want['id']}): {what}"
-    wanted, found = wanted_entries(wants, programs), found_entries(data)
+    wanted, found = wanted_entries(wants), found_entries(data)
     ours = {want["id"] for want in wants}
-    functions = {name for prog_id in ours for name in programs[prog_id].functions()}
-    known = Counter(name for program in programs.values() for name in program.functions())
-    # Other programs of the machine with the same names may have the same set or another one.
-    others = Counter(name for prog_id, program in programs.items() if prog_id not in ours
-                     for name in program.functions())
-    for entry in sorted(set(wanted) | {entry for entry in found if entry[0] in functions}):
-        if not wanted[entry] <= found[entry] <= wanted[entry] + others[entry[0]]:
-            yield f"{' '.join(entry)}: {found[entry]} times, not {wanted[entry]}"
-    for name in sorted({entry[0] for entry in found} - set(known)):
-        yield f"{name}: has a set, and no program was loaded that has such a function"
+    for entry in sorted(wanted ^ {entry for entry in found if entry[0] in ours}):
+        yield f"{entry} is {'not ' if entry in wanted else ''}there"
+    for prog_id in sorted({entry[0] for entry in found} - set(programs)):
+        yield f"program {prog_id} has a set, but was not loaded"
 
 
 def main(args):

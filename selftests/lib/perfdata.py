@@ -8,11 +8,9 @@ no code with perf.
   perfdata.py check-records FILE    check only the layout
   perfdata.py places FILE           print PLACE<TAB>PROG of each metadata record: "begin" is before
                                     the first sample, "end" after the last one, else "between"
-  perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE of each metadata record
-  perfdata.py raw-records FILE      print PROG<TAB>BYTES of each metadata record, in hex, with the
-                                    entries sorted as bytes
-  perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG
-  perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry
+  perfdata.py records FILE          print PROG<TAB>NR_ENTRIES<TAB>SIZE<TAB>ID of each metadata record
+  perfdata.py entries FILE PROG     print KEY<TAB>VALUE of each entry of PROG, a name or id, but "(id)"
+  perfdata.py all-entries FILE      print PROG<TAB>KEY<TAB>VALUE of each entry but "(id)"
   perfdata.py ksymbols FILE         print the name of each BPF function that was registered
   perfdata.py programs FILE         print ID TAG PID LOADS UNLOADS FUNCTIONS of each BPF program:
                                     the pid of its loader (0: it was there before), the numbers
@@ -304,8 +302,12 @@ class Metadata:
             at += ENTRY_SIZE
         self.tail = data[at:self.at + size]
 
+        # The id of the program, or "" in records of other perfs, which name only a function
+        key, value = map(c_string, self.pairs[0]) if self.pairs else ("", "")
+        self.id = value if key == "(id)" else ""
+
     def entries(self):
-        return [(c_string(key), c_string(value)) for key, value in self.pairs]
+        return [(c_string(key), c_string(value)) for key, value in self.pairs[1 if self.id else 0:]]
 
 
 def check_padding(padding):
@@ -332,8 +334,10 @@ def check_record(record, id_hdr_size):
     size = FIXED_SIZE + record.nr * ENTRY_SIZE + id_hdr_size
     if record.size != size or record.size % 8:
         raise Bad(f"{where} size {record.size}, want {size} for {record.nr} entries")
-    if not record.nr:
+    if record.nr < 2:
         raise Bad(f"{where} no entry")
+    if not record.id.isdigit():
+        raise Bad(f"{where} no id")
     if record.tail != bytes(id_hdr_size):
         raise Bad(f"{where} the {id_hdr_size} bytes of the sample id are not zero")
     check_field(f"{where} name", record.name)
@@ -575,13 +579,7 @@ def print_costs(data):
 
 def print_records(data):
     for record in data.metadata():
-        print(f"{c_string(record.name)}\t{record.nr}\t{record.size}")
-
-
-def print_raw_records(data):
-    for record in data.metadata():
-        raw = data.bytes[record.at:record.at + FIXED_SIZE] + b"".join(map(b"".join, sorted(record.pairs))) + record.tail
-        print(f"{c_string(record.name)}\t{raw.hex()}")
+        print(f"{c_string(record.name)}\t{record.nr}\t{record.size}\t{record.id}")
 
 
 def print_programs(data):
@@ -592,7 +590,7 @@ def print_programs(data):
 
 def print_entries(data, prog):
     for record in data.metadata():
-        if c_string(record.name) == prog:
+        if prog in (c_string(record.name), record.id):
             for key, value in record.entries():
                 print(f"{key}\t{value}")
 
@@ -608,7 +606,6 @@ COMMANDS = {
     "check-records": (check_records, 0),
     "places": (print_places, 0),
     "records": (print_records, 0),
-    "raw-records": (print_raw_records, 0),
     "entries": (print_entries, 1),
     "all-entries": (print_all_entries, 0),
     "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),

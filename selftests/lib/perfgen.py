@@ -139,9 +139,8 @@ class File:
     def inode(self, major, minor, number, generation):
         return self.u32(major, minor) + self.u64(number, generation)
 
-    def metadata(self, prog, entries=None, name=None, nr=None, size=None, tail=bytes(16)):
-        if entries is None:
-            entries = prog[4]
+    def metadata(self, prog, entries=None, name=None, nr=None, size=None, tail=bytes(16), with_id=True):
+        entries = [(b"(id)", b"%d" % prog[0])] * with_id + (prog[4] if entries is None else entries)
         body = (ksym_name(prog) if name is None else name).ljust(NAME_SIZE, b"\0")
         body += self.u64(len(entries) if nr is None else nr)
         for key, value in entries:
@@ -401,8 +400,8 @@ CASES = {
     # records that are refused
     "record-of-8-bytes": metadata(size=8),
     "record-short": metadata(size=FIXED_SIZE - 8),
-    "record-unaligned": metadata(size=FIXED_SIZE + 640 + 4),
-    "record-entries-one-more": metadata(nr=3),
+    "record-unaligned": metadata(size=FIXED_SIZE + 960 + 4),
+    "record-entries-one-more": metadata(nr=4),
     "record-entries-huge": metadata(nr=(1 << 64) - 1),
     "record-entries-wrap": metadata(nr=1 << 58),
     "record-name-no-nul": metadata(name=NAME_SIZE * b"n"),
@@ -410,7 +409,11 @@ CASES = {
     "record-value-no-nul": metadata(entries=[(b"bad", b"1"), (b"worse", VALUE_SIZE * b"v")]),
     # records that are odd
     "record-key-empty": metadata(entries=[(b"odd", b"1"), (b"", b"2")]),
-    "record-no-entries": metadata(entries=[]),
+    "record-no-entries": metadata(entries=[], with_id=False),
+    "record-only-id": metadata(entries=[]),
+    "record-no-id": metadata(with_id=False),
+    "record-id-no-number": metadata(entries=[(b"(id)", b"11x"), (b"odd", b"1")], with_id=False),
+    "record-id-not-first": metadata(entries=[(b"odd", b"1"), (b"(id)", b"11")], with_id=False),
     "record-no-sample-id": metadata(tail=b""),
     "record-long-tail": metadata(tail=bytes(4096)),
     "record-name-empty": metadata(name=b""),
@@ -503,7 +506,7 @@ def write(case, path, *options):
 def marks(path):
     with open(path, "rb") as file:
         data = file.read()
-    size = FIXED_SIZE + KEY_SIZE + VALUE_SIZE + 16
+    size = FIXED_SIZE + 2 * (KEY_SIZE + VALUE_SIZE) + 16
     record = data.rindex(struct.pack("<IHH", METADATA, 0, size))
     print(record, record + size, data.rindex(MAGIC), len(data))
 

@@ -19,8 +19,7 @@
 #	unpatched_perf, peer_perf, old_perf	skip if PBM_*_PERF is not set, fail if it can't run
 #	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each), and hold
 #				them until the test ends; sets HELD_IDS and HELD_NAMES
-#	hold -o NAME...		the same, with program names that no other file uses, because
-#				programs with the same name make records ambiguous
+#	hold -o NAME...		the same, with program names that no other file uses
 #	own NAME		print the name that "hold -o" gives to program NAME
 #	hold_handmade MODE	the same as hold, for programs of handmade_btf.c
 #	spend [INDEX TIMES]...	let record() run program HELD_IDS[INDEX], TIMES times

@@ -39,9 +39,10 @@ class Bad(Exception):
 
 
 def read_records(path):
-    """The (program, [(key, value), ...]) of each record, in file order."""
+    """[program, id, [(key, value), ...]] of each record, in file order. The key "(id)" has the id."""
     records = []
     entries = None
+    nr = 0
     # Only \n ends a line: a value may contain other characters that splitlines() splits at.
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as script:
         for line in script.read().split("\n"):
@@ -49,18 +50,23 @@ def read_records(path):
             entry = ENTRY.match(line)
             if record:
                 entries = []
-                records.append((record.group(1), entries))
+                nr = 0
+                records.append([record.group(1), "", entries])
             elif entry and entries is not None:
-                if int(entry.group(1)) != len(entries):
-                    raise Bad(f"entry {entry.group(1)} follows {len(entries)} entries: {line}")
-                entries.append((entry.group(2), entry.group(3)))
+                if int(entry.group(1)) != nr:
+                    raise Bad(f"entry {entry.group(1)} follows {nr} entries: {line}")
+                nr += 1
+                if entry.group(2) == "(id)":
+                    records[-1][1] = entry.group(3)
+                else:
+                    entries.append((entry.group(2), entry.group(3)))
             else:
                 entries = None
     return records
 
 
 def entries_of(path, prog):
-    return [entry for name, entries in read_records(path) if name == prog for entry in entries]
+    return [entry for name, _, entries in read_records(path) if name == prog for entry in entries]
 
 
 def read_expected(path, prefix):
@@ -165,7 +171,7 @@ def main(args):
             for key, value in entries_of(*args[1:]):
                 print(f"{key}\t{value}")
         elif args[:1] == ["programs"] and len(args) == 2:
-            for name, _ in read_records(args[1]):
+            for name, _, _ in read_records(args[1]):
                 print(name)
         elif args[:1] == ["pretend"] and len(args) == 3:
             pretend(*args[1:])

@@ -108,7 +108,7 @@ class Recording:
     """The samples of a perf.data file, or of the JSON of perf data convert.
 
     A program is its id as text, or "(unknown):" and its name. After the last sample, metadata has the
-    programs whose metadata is not unknown: {program: {key: value}, or None if it is ambiguous}.
+    programs whose metadata is not unknown: {program: {key: value}}.
     """
 
     def __init__(self, path, perf, stack):

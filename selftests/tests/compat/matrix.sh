@@ -69,8 +69,8 @@ count_all()
 	local samples piped sets piped_sets
 
 	samples=$(samples_in "$1") piped=$(samples_in "$2")
-	sets=$(perfdata raw-records "$1" | cut -f 1 | count -x -E "$FUNCTIONS")
-	piped_sets=$(perfdata raw-records "$2" | cut -f 1 | count -x -E "$FUNCTIONS")
+	sets=$(perfdata records "$1" | cut -f 1 | count -x -E "$FUNCTIONS")
+	piped_sets=$(perfdata records "$2" | cut -f 1 | count -x -E "$FUNCTIONS")
 	((samples && piped)) || fail "the writer has recorded nothing"
 	WANTED=("$samples" "$samples" "$samples" 1 "$samples" "$samples" "$sets" "$piped" "$piped_sets" ok)
 }

@@ -73,8 +73,7 @@ note_program()
 		    print(key, json.dumps(value), sep="\t")
 	END
 	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
-	# perf writes equal sets once.
-	[[ $WANT_SETS = *"$(cat "$TMP/set")"* ]] || WANT_SETS+=$(cat "$TMP/set")$'\n'
+	WANT_SETS+=$(cat "$TMP/set")$'\n'
 	symbol >"$TMP/symbol"
 	# The program may be unloaded next.
 	[[ -z ${PERF_PID:-} ]] || await_read

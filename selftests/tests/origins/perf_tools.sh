@@ -74,6 +74,7 @@ functions_of()
 		grep -v -x -E "bpf_prog_[0-9a-f]{16}$PROBES" | sort -u
 }
 
+# check_version PROG: fail unless the program, an id or a name, has the version of perf in its records
 check_version()
 {
 	local version
@@ -81,14 +82,14 @@ check_version()
 	version=$("$PBM_PERF" version)
 	printf 'perf_version\t"%s"\n' "${version#perf version }" >"$TMP/want"
 	perfdata entries "$TMP/data" "$1" | sort -u >"$TMP/got"
-	same "the metadata of $1" "$TMP/want" "$TMP/got"
+	same "the metadata of $1 in $(grep -e "^$1 " "$TMP/programs" || :)" "$TMP/want" "$TMP/got"
 }
 
 # check_users NAME...: end the recording. Fail unless it has the metadata of all programs that the
 # processes USER_PIDS loaded, and programs with these names are among them.
 check_users()
 {
-	local name function
+	local name prog
 
 	stop_recording
 	functions_of "${USER_PIDS[@]}" >"$TMP/functions"
@@ -96,9 +97,10 @@ check_users()
 	for name; do
 		grep -q -x -e "bpf_prog_[0-9a-f]*_$name" "$TMP/functions" || fail "no program $name was loaded"
 	done
-	while read -r function; do
-		check_version "$function"
-	done <"$TMP/functions"
+	while read -r prog; do
+		check_version "$prog"
+	done < <(awk -v pids=" ${USER_PIDS[*]} " -v probes="^(bpf_prog_[0-9a-f]*$PROBES,?)+\$" \
+		'index(pids, " " $3 " ") && $6 !~ probes { print $1 }' "$TMP/programs")
 	perfdata check "$TMP/data"
 }
 

@@ -119,10 +119,10 @@ test_events_other_than_metadata_stay()
 {
 	record_once
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
-	"$PBM_PERF" script -D -i "$TMP/header" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
+	"$PBM_PERF" script -D -i "$TMP/header" | sed -E 's/0x[0-9a-f]*@[^ ]* //; s/^(-?[0-9]+ [0-9]+ )0x[0-9a-f]+ /\1/; /FEATURE/d' |
 		without_vdso_names >"$TMP/want"
 	add "$TMP/lines" -i "$TMP/both" -o "$TMP/out"
-	"$PBM_PERF" script -D -i "$TMP/out" | sed 's/0x[0-9a-f]*@[^ ]* //; /FEATURE/d' |
+	"$PBM_PERF" script -D -i "$TMP/out" | sed -E 's/0x[0-9a-f]*@[^ ]* //; s/^(-?[0-9]+ [0-9]+ )0x[0-9a-f]+ /\1/; /FEATURE/d' |
 		without_vdso_names >"$TMP/got"
 	same "events" "$TMP/want" "$TMP/got"
 }

@@ -1,93 +1,82 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# perf report of generated files: which set belongs to which program, where perf prints (ambiguous),
-# what it cuts, and how it counts children. A set is all metadata of a program. The block is the
-# metadata in the header of perf.data.
+# perf report of generated files: which set belongs to which program, what it cuts, and how it counts
+# children. A set is all metadata of a program. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
 BESIDE=yes
 
-# If two programs of one name have one set, it may belong to either. If there are as many equal sets
-# as programs, each program has this set.
-test_programs_of_one_name_need_as_many_equal_sets()
+# want_sets ROW...: with sort key bpf_metadata, perf report shows these rows of PERIOD samples.
+want_sets()
 {
-	made_up <<-'END'
-		twin = (9, *perfgen.ALPHA[1:3], perfgen.BETA[3], [])
-		perfgen.BETA = twin
-		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(twin)]
-		file.block = b""
-		file.with_records = False
-		file.odd = file.metadata(perfgen.ALPHA)
-	END
 	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	printf '(ambiguous)\t4\n' >"$TMP/want"
-	same "one set for two programs" "$TMP/want" "$TMP/got"
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
-	grep -q 'WARNING: lost the metadata of 1 BPF' "$TMP/messages" || fail "no warning"
-	[[ -z $(perfdata pieces "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
-	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
-	[[ $(grep -c '"metadata": null' "$TMP/made-up.json") = 2 ]] || fail "JSON shows metadata"
-
-	# There may be more programs in compressed events, which perf inject does not read.
-	sed 's/^file.write/file.odd += file.record(81, bytes(8))\n&/; s/^perfgen.BETA =.*//' "$TMP/made-up.py" \
-		>"$TMP/compressed.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/compressed.py" "$TMP/compressed"
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/compressed" -o "$TMP/compressed.header" 2>"$TMP/messages"
-	grep -q 'WARNING: lost the metadata of [12] BPF .* without the compressed events' "$TMP/messages" || fail "no warning"
-	[[ -z $(perfdata pieces "$TMP/compressed.header") ]] || fail "perf inject stores what it guessed"
-
-	sed -i 's/file.odd = .*/& * 2/' "$TMP/made-up.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	printf 'answer=42, version="1.2.3"\t4\n' >"$TMP/want"
-	same "two equal sets for two programs" "$TMP/want" "$TMP/got"
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
-	if grep 'WARNING: lost' "$TMP/messages"; then
-		fail "perf inject warns, but loses nothing"
-	fi
+	printf '%b\n' "$@" >"$TMP/want"
+	same "sets of records" "$TMP/want" "$TMP/got"
 }
 
-# perf record writes the set of a program, and writes it again if the program gets more keys.
-test_the_last_set_of_a_program_counts()
+# Two builds of a program have the same name and tag. The id in each record tells them apart.
+test_programs_of_one_name_have_their_own_sets()
+{
+	made_up <<-'END'
+		perfgen.BETA = (9, *perfgen.ALPHA[1:3], *perfgen.BETA[3:])
+		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(perfgen.BETA)]
+		file.block = b""
+	END
+	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	! grep removed "$TMP/messages" || fail "perf inject warns"
+	perfdata block "$TMP/made-up.header" | cut -f 1,4,5 >"$TMP/got"
+	printf '%s\t%s\t%s\n' 7 answer 42 7 version '"1.2.3"' 9 version '"2.0"' >"$TMP/want"
+	same "header" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
+	python3 -c 'import json, sys; print(*({p["id"]: p["metadata"]} for p in json.load(open(sys.argv[1]))["bpf-metadata"]))' \
+		"$TMP/made-up.json" >"$TMP/got"
+	echo "{7: {'answer': 42, 'version': '1.2.3'}} {9: {'version': '2.0'}}" >"$TMP/want"
+	same "JSON" "$TMP/want" "$TMP/got"
+}
+
+# Records of other perfs name only a function, which may belong to several programs.
+test_records_without_an_id_say_nothing()
+{
+	made_up <<-'END'
+		file.block = b""
+		file.with_records = False
+		file.odd = file.metadata(perfgen.ALPHA, with_id=False)
+		file.odd += file.metadata(perfgen.BETA, [(b"version", b"1"), (b"(id)", b"9")], with_id=False)
+	END
+	want_sets '(unknown)\t4'
+	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
+	grep -q "WARNING: removed the metadata .* don't have the id" "$TMP/messages" || fail "no warning"
+	[[ -z $(perfdata pieces "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
+	"$PBM_PERF" data convert --force --to-json "$TMP/made-up.json" -i "$TMP/made-up"
+	! grep bpf-metadata "$TMP/made-up.json" || fail "JSON shows metadata"
+	"$PBM_PERF" script --show-bpf-events -i "$TMP/made-up" >"$TMP/script"
+	grep -q -E 'entry 0: +version = "1.2.3"' "$TMP/script" || fail "perf script does not print the record"
+}
+
+# A program has one more record if its maps are bound late, or if it has many keys.
+test_all_records_of_a_program_count()
 {
 	made_up <<-'END'
 		file.block = b""
 		file.first = file.metadata(perfgen.ALPHA, perfgen.ALPHA[4][:1])
+		file.odd = 2 * file.metadata(perfgen.ALPHA, perfgen.ALPHA[4][1:])
+		file.odd += file.metadata(perfgen.BETA, [(b"k%d" % i, b"%d" % i) for i in range(201)])
 	END
-	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	same "sets of records" "$TMP/want" "$TMP/got"
-
-	# The last set needs more than one record.
-	made_up <<-'END'
-		file.block = b""
-		file.first = file.metadata(perfgen.ALPHA)
-		more = perfgen.ALPHA[4] + [(b"k%d" % i, b"%d" % i) for i in range(298)]
-		file.odd = file.metadata(perfgen.ALPHA, more[:203]) + file.metadata(perfgen.ALPHA, more[203:])
-		file.with_records = False
-	END
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header"
-	[[ $(perfdata block "$TMP/made-up.header" | wc -l) = 300 ]] || fail "the last set lacks keys"
+	rows -s bpf_metadata --bpf-metadata-keys=answer,version,k200 -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0", k200=200' >"$TMP/want"
+	same "sets" "$TMP/want" "$TMP/got"
 }
 
-# If a set does not contain the earlier set with the same name, one of them belongs to another
-# program, whose events may be lost. If a record has room for more keys, the next record does not
-# continue this record.
-test_a_set_that_does_not_contain_the_earlier_one_is_ambiguous()
+# The header has whole values, records may have cut ones.
+test_the_header_wins_over_records()
 {
-	local entry
-
-	printf '%s\t2\n' '(ambiguous)' 'version="2.0"' >"$TMP/want"
-	for entry in "b'version', b'\"0.9\"'" "b'owner', b'\"net\"'"; do
-		made_up <<-END
-			file.block = b""
-			file.first = file.metadata(perfgen.ALPHA, [($entry)])
-		END
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-		same "sets of records, $entry" "$TMP/want" "$TMP/got"
-	done
+	made_up <<-'END'
+		file.block = file.make_block([([(b"version", b'"header"')], [7])])
+	END
+	want_sets '(unknown)\t2' 'version="header"\t2'
 }
 
 # If a program loads while perf record starts, perf record and the kernel both write its events.
@@ -97,26 +86,7 @@ test_a_program_whose_events_occur_twice_counts_once()
 		file.block = b""
 		file.odd = file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA)
 	END
-	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	same "sets of records" "$TMP/want" "$TMP/got"
-}
-
-# The BPF_EVENT of a second program with the name beta was lost, so the set may belong to it. The
-# KSYMBOL of this program comes before all others, or after them.
-test_a_set_is_ambiguous_if_a_lost_program_has_the_same_name()
-{
-	local where
-
-	printf '%s\t2\n' '(ambiguous)' 'answer=42, version="1.2.3"' >"$TMP/want"
-	for where in first odd; do
-		made_up <<-END
-			file.block = b""
-			file.$where = file.ksymbol((11, *perfgen.BETA[1:3], perfgen.BETA[3] + 4096, []))
-		END
-		rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-		same "sets with a lost program, $where" "$TMP/want" "$TMP/got"
-	done
+	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
 }
 
 # An interpreted program has the address of a kernel function.

@@ -143,8 +143,6 @@ has_samples_in()
 # The stream has no block (metadata at its end). perf report shows the metadata of the records.
 test_stream_of_a_writer_that_was_killed()
 {
-	local symbols
-
 	hold busy_v1 simple keys_1000
 	spend 0 1000000
 	start_recording - -a
@@ -155,10 +153,7 @@ test_stream_of_a_writer_that_was_killed()
 	PERF_PID=
 	perfdata block "$TMP/stdout" >"$TMP/block"
 	[[ ! -s $TMP/block ]] || fail "perf record has written the end of the stream"
-	perfdata programs "$TMP/stdout" | awk -v id="${HELD_IDS[0]}" '$1 == id { print $6 }' >"$TMP/functions"
-	mapfile -t -d , symbols < <(tr -d '\n' <"$TMP/functions")
-	(("${#symbols[@]}" == 3)) || fail "not 3 functions: ${symbols[*]}"
-	want_places begin "$TMP/stdout" "${symbols[@]}" "$(symbol_of 1)"
+	want_places begin "$TMP/stdout" "$(symbol_of 1)"
 	want_places "begin begin begin begin begin" "$TMP/stdout" "$(symbol_of 2)"
 	"$PBM_PERF" report --stdio -s bpf_metadata -i - <"$TMP/stdout" >"$TMP/report"
 	grep -F -e 'owner="tests", version="1.0"' "$TMP/report"

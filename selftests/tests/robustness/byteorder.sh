@@ -75,7 +75,7 @@ test_records_and_samples_are_swapped()
 	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/other.out"
 	# The raw bytes, the offsets and the byte order differ.
 	compare '^\.|^$|: event: ' report -D
-	grep -q -e '  entry 1:               answer = 42' "$TMP/other.out"
+	grep -q -e '  entry 2:               answer = 42' "$TMP/other.out"
 }
 
 # All fields are swapped, including the flags.

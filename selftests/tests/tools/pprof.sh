@@ -101,7 +101,6 @@ test_sums_are_those_of_perf_report()
 	fi
 }
 
-# A pipe has the header's metadata at its end. Until then, the recorded programs are ambiguous.
 test_a_pipe_and_standard_input()
 {
 	record_once

@@ -110,32 +110,6 @@ test_bpftool_and_perf_show_the_stamp()
 	reports_stamp "$TMP/data" 0
 }
 
-# All functions have records: perf takes the names from the BTF of the program.
-test_records_have_the_names_of_functions()
-{
-	hold_busy
-	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
-	record "$TMP/data"
-	wants_records_of_functions
-}
-
-# Fail unless each function of busy has a record, and each record has the name of a KSYMBOL.
-wants_records_of_functions()
-{
-	local function
-
-	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
-	perfdata all-entries "$TMP/data" | sort >"$TMP/entries"
-	for function in "$(own busy)" multiply divide; do
-		grep -E -e "^bpf_prog_[0-9a-f]{16}_$function"$'\tunit\t"nginx.service"$' "$TMP/entries" |
-			cut -f 1 >"$TMP/symbols"
-		[[ -s $TMP/symbols ]] || fail "no record of $function: $(cat "$TMP/entries")"
-		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no KSYMBOL: $(cat "$TMP/symbols")"
-	done
-	cut -f 1 "$TMP/entries" | sort -u | grep -v -x -F -f "$TMP/ksymbols" >"$TMP/strange" || :
-	[[ ! -s $TMP/strange ]] || fail "records with names that no function has: $(cat "$TMP/strange")"
-}
-
 # Print the machine code of program $1. bpftool can do so only if it is built with a disassembler.
 dump_jited()
 {
@@ -470,6 +444,23 @@ test_unpatched_perf_survives_a_stamp()
 {
 	unpatched_perf
 	survives "$PBM_UNPATCHED_PERF"
+}
+
+# Fail unless each function of busy has a record, and each record has the name of a KSYMBOL.
+wants_records_of_functions()
+{
+	local function
+
+	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
+	perfdata all-entries "$TMP/data" | sort >"$TMP/entries"
+	for function in "$(own busy)" multiply divide; do
+		grep -E -e "^bpf_prog_[0-9a-f]{16}_$function"$'\tunit\t"nginx.service"$' "$TMP/entries" |
+			cut -f 1 >"$TMP/symbols"
+		[[ -s $TMP/symbols ]] || fail "no record of $function: $(cat "$TMP/entries")"
+		grep -q -x -F -f "$TMP/symbols" "$TMP/ksymbols" || fail "no KSYMBOL: $(cat "$TMP/symbols")"
+	done
+	cut -f 1 "$TMP/entries" | sort -u | grep -v -x -F -f "$TMP/ksymbols" >"$TMP/strange" || :
+	[[ ! -s $TMP/strange ]] || fail "records with names that no function has: $(cat "$TMP/strange")"
 }
 
 # Upstream's perf takes the names of records from the BTF of the map.
