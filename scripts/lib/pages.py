@@ -26,7 +26,7 @@ COLUMNS = re.compile(r"(\S.*?)?\t+\S.*")
 
 # Parts of a line of output that vary. Metadata values, which must not vary, are matched first.
 PARTS = re.compile(
-    r'(?P<value>= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
+    r'(?P<value>(?<!\(id\) )= ?(?:"(?!\d{4}-\d\d-\d\dT)[^"]*"|(?!\.\.\.)[^\s,"]+))'
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
     r"|(?P<tag>(?<![0-9A-Za-z])[0-9a-f]{12,}(?![0-9A-Za-z]))"
     r"|(?P<number>\d+(?:[.,]\d+)*)"
