@@ -5,10 +5,9 @@
  *
  * An input is a byte of flags (see below), then records or a block. Records and blocks are
  * put into a good file with four samples. perfgen.py wrote it; PBM_FUZZ_TEMPLATES is its
- * directory. Records go between the second and the third sample. A block goes to the end; in a
- * pipe it is in several events, and each piece of the input begins with BPFMETA2. Only code of
- * this series is fuzzed: each record gets the type of metadata, and a size that does not move
- * the other records.
+ * directory. Records go between the second and the third sample. A block goes to the end; a pipe
+ * has none. Only code of this series is fuzzed: each record gets the type of metadata, and a size
+ * that does not move the other records.
  *
  * Besides reports of the sanitizers, a lost sample is a finding, and so is output that no
  * terminal should get.
@@ -185,7 +184,7 @@ static int file__read(struct file *file, const char *dir, int flags)
 	fclose(fp);
 	file__find_insert_at(file);
 	file->block_at = find_magic(file->bytes, file->size);
-	if (file->insert_at >= file->size || file->block_at == file->size) {
+	if (file->insert_at >= file->size || (!file->is_pipe && file->block_at == file->size)) {
 		fprintf(stderr, "fuzz: %s: not %d samples and a block\n", path, NR_SAMPLES);
 		return -1;
 	}
@@ -228,43 +227,6 @@ static void file__set_block(struct file *file, const uint8_t *input, size_t size
 	file__add(file, section + 8, (s64)(at + size) - (s64)file->size);
 	memcpy(file->bytes + at, input, size);
 	file->size = at + size;
-}
-
-/* Before a piece of the block, an event has its header, the number of the feature, and a count. */
-#define PIECE_OFFSET	20
-#define AT_EVENT_SIZE	6
-#define MAX_PIECE	(0xfff8 - PIECE_OFFSET)
-
-static void file__add_piece(struct file *file, const void *event, const uint8_t *input, size_t size)
-{
-	u16 event_size = PERF_ALIGN(PIECE_OFFSET + size, sizeof(u64));
-	unsigned char *at = file->bytes + file->size;
-
-	file->size += event_size;
-	memset(at, 0, event_size);
-	memcpy(at, event, PIECE_OFFSET);
-	memcpy(at + PIECE_OFFSET, input, size);
-	if (file->swapped)
-		event_size = bswap_16(event_size);
-	memcpy(at + AT_EVENT_SIZE, &event_size, sizeof(event_size));
-}
-
-/* The last events of the pipe have the block. */
-static void file__set_pieces(struct file *file, const uint8_t *input, size_t size)
-{
-	unsigned char event[PIECE_OFFSET];
-	size_t piece;
-
-	file->size = file->block_at - PIECE_OFFSET;
-	memcpy(event, file->bytes + file->size, PIECE_OFFSET);
-	do {
-		/* Everything up to the next magic */
-		piece = size ? 1 + find_magic(input + 1, size - 1) : 0;
-		piece = min(piece, (size_t)MAX_PIECE);
-		file__add_piece(file, event, input, piece);
-		input += piece;
-		size -= piece;
-	} while (size && file->size < MAX_FILE - MAX_PIECE - PIECE_OFFSET);
 }
 
 static int file__open(const struct file *file)
@@ -425,12 +387,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	flags = *input++;
 	size--;
 
-	if ((flags & INPUT_BLOCK) && (flags & INPUT_CUT))
+	if ((flags & INPUT_BLOCK) && (flags & (INPUT_CUT | INPUT_PIPE)))
 		return -1;
 	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];
-	if ((flags & INPUT_BLOCK) && file.is_pipe) {
-		file__set_pieces(&file, input, size);
-	} else if (flags & INPUT_BLOCK) {
+	if (flags & INPUT_BLOCK) {
 		file__set_block(&file, input, size);
 	} else {
 		file__insert_records(&file, input, size & ~7);

@@ -5,9 +5,8 @@ Take inputs for fuzz.c out of perf.data files of this machine's byte order.
 
   inputs.py DIR FILE...
 
-These are inputs: all metadata records of a FILE, and the metadata block in its header or in the
-last events of a pipe. Each input becomes a file in DIR that is named after the hash of its
-content.
+These are inputs: all metadata records of a FILE, and the metadata block in its header. Each input
+becomes a file in DIR that is named after the hash of its content.
 """
 import hashlib
 import pathlib
@@ -29,7 +28,6 @@ def inputs(path):
         yield flags, records
     place, size = data.block_place()
     yield BLOCK, data.bytes[place:place + size]
-    yield PIPE | BLOCK, b"".join(data.bytes[at:at + size] for at, size in data.pieces())
 
 
 def write(directory, path):

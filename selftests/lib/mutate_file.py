@@ -87,10 +87,11 @@ class Source:
         for at, kind, size in self.records:
             self.add_record(at, kind, size)
         self.features = [place for place in self.features if place.begin < place.end]
-        self.pieces = [Place("piece of the block", at, at + size) for at, size in data.pieces()]
+        at, size = data.block_place()
+        self.block = [Place("block", at, at + size)] if size else []
         bpf = self.bodies.get(KSYMBOL, []) + self.bodies.get(METADATA, []) + self.bodies.get(EVENT_UPDATE, [])
         self.strings = [[string for place in places for string in find_strings(self.bytes, place)]
-                        for places in (self.features, self.pieces, bpf)]
+                        for places in (self.features, self.block, bpf)]
         self.strings = [strings for strings in self.strings if strings]
 
     def add_record(self, at, kind, size):
@@ -195,7 +196,7 @@ class Mutation:
         self.change_place(self.source.features)
 
     def change_block(self):
-        self.change_place(self.source.pieces)
+        self.change_place(self.source.block)
 
     def change_string(self):
         if not self.source.strings:
@@ -259,7 +260,7 @@ class Mutation:
 
     def truncate(self):
         place = self.random.choice(self.source.header + self.source.attrs + self.source.table +
-                                   self.source.features + self.source.pieces +
+                                   self.source.features + self.source.block +
                                    [Place("record", at, at + size) for at, _, size in self.source.records])
         at = self.random.randrange(place.begin, place.end + 1)
         self.note(f"truncated at {at:#x}, {place.name}")
@@ -380,7 +381,7 @@ def write(_, file, seed, number, new):
 
 def list_places(_, file):
     source = Source(file)
-    for place in source.header + source.attrs + source.table + source.features + source.pieces:
+    for place in source.header + source.attrs + source.table + source.features + source.block:
         print(f"{place.begin:#8x} {place.end:#8x} {place.name}")
     for kind, places in sorted(source.bodies.items()):
         print(f"{len(places)} records of type {kind}")

@@ -18,12 +18,10 @@ no code with perf.
   perfdata.py types FILE            print the type of each record
   perfdata.py sizes FILE            print TYPE<TAB>SIZE of each KSYMBOL and BPF_EVENT
   perfdata.py strip FILE NEW        copy a file without its metadata records
-  perfdata.py block FILE            check the block in the header, or at the end of a pipe, and
-                                    print ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
+  perfdata.py block FILE            check the block in the header, which a pipe lacks, and print
+                                    ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
   perfdata.py without FILE          check the block, and print ID<TAB>NAME of each program without
                                     metadata
-  perfdata.py pieces FILE           check the block, and print OFFSET<TAB>SIZE of each piece: in a
-                                    pipe one for each event, with padding; else one
   perfdata.py strip-block FILE NEW  copy a file without its block
   perfdata.py sections FILE         print NAME<TAB>SIZE: data, block, and each feature by its
                                     number (25 without the block)
@@ -37,7 +35,7 @@ import struct
 import sys
 
 SAMPLE, KSYMBOL, BPF_EVENT = 9, 17, 18
-HEADER_ATTR, TRACING_DATA, AUXTRACE, FEATURE, METADATA = 64, 66, 71, 80, 84
+HEADER_ATTR, TRACING_DATA, AUXTRACE, METADATA = 64, 66, 71, 84
 KSYMBOL_BPF = KSYMBOL_UNREGISTER = 1
 PROG_LOAD, PROG_UNLOAD = 1, 2
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
@@ -48,9 +46,7 @@ USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 FEATURE_WORDS, HEADER_BPF_PROG_INFO, BPIL_SIZE = 4, 25, 16
 BLOCK_MAGIC, STRING_ALIGN = b"BPFMETA2", 64
-PIECE_OFFSET, PIECE_HEAD_SIZE = 20, 16
 INFO_ID_OFFSET, INFO_NAME_OFFSET, INFO_NAME_SIZE = 4, 64, 16
-MAX_BLOCK_LENGTH = 1 << 26
 NOT_BPF = "N/A"
 
 
@@ -178,53 +174,12 @@ class PerfData:
         return {number: (at, *struct.unpack_from("=2Q", self.bytes, at))
                 for number, at in zip(numbers, places)}
 
-    def block_events(self):
-        """(offset, size) of each event with a piece, in a pipe or in a file made from a pipe."""
-        for at, kind, size in self.records:
-            if kind != FEATURE or size <= PIECE_OFFSET:
-                continue
-            number, count = struct.unpack_from("=QI", self.bytes, at + 8)
-            if number == HEADER_BPF_PROG_INFO and not count:
-                yield at, size
-
-    def pieces(self):
-        """(offset, size) of each piece of the block: one in a file, one for each event in a pipe."""
-        places = [(at + PIECE_OFFSET, size - PIECE_OFFSET) for at, size in self.block_events()]
-        if not self.block_place()[1]:
-            return places
-        if places:
-            raise Bad("there is a block in the header, and one in events")
-        return [self.block_place()]
-
-    def check_place(self):
-        events = list(self.block_events())
-        for (at, size), (next_at, _) in zip(events, events[1:]):
-            if at + size != next_at:
-                raise Bad(f"offset {at + size:#x}: something is between two pieces")
-        if events and self.is_pipe and sum(events[-1]) != self.end:
-            raise Bad("the block is not in the last events of the pipe")
-
     def block(self):
-        """The bytes after the magic; a pipe has them in several events."""
-        if self.block_place()[1]:
-            at, size = self.block_place()
-            magic, data = self.bytes[at:at + 8], self.bytes[at + 8:at + size]
-            if magic != BLOCK_MAGIC:
-                raise Bad(f"the block has magic {magic!r}")
-            return data
-        data, total, left = b"", None, 0
-        for at, size in self.pieces():
-            magic, length, left = struct.unpack_from("=8s2I", self.bytes, at)
-            begin = at + PIECE_HEAD_SIZE
-            if magic != BLOCK_MAGIC or not 0 < length <= at + size - begin or (PIECE_OFFSET + size) % 8:
-                raise Bad(f"offset {at:#x}: a piece with magic {magic!r}, and {length} bytes in {size}")
-            check_padding(self.bytes[begin + length:at + size])
-            data += self.bytes[begin:begin + length]
-            total = total or length + left
-            if total > MAX_BLOCK_LENGTH or len(data) + left != total:
-                raise Bad(f"offset {at:#x}: {left} bytes are left of the block, but {len(data)} of {total} were there")
-        if left:
-            raise Bad(f"the last {left} bytes of the block are missing")
+        """The bytes after the magic"""
+        at, size = self.block_place()
+        magic, data = self.bytes[at:at + 8], self.bytes[at + 8:at + size]
+        if magic != BLOCK_MAGIC:
+            raise Bad(f"the block has magic {magic!r}")
         return data
 
     def infos(self):
@@ -308,11 +263,6 @@ class Metadata:
 
     def entries(self):
         return [(c_string(key), c_string(value)) for key, value in self.pairs[1 if self.id else 0:]]
-
-
-def check_padding(padding):
-    if len(padding) > 7 or padding.strip(b"\0"):
-        raise Bad(f"{padding!r} after a piece of the block is not just padding")
 
 
 def check_field(what, field):
@@ -458,9 +408,8 @@ class Block:
 
 def read_block(data):
     """The block, or None"""
-    if not data.pieces():
+    if not data.block_place()[1]:
         return None
-    data.check_place()
     return Block(data.block(), data.names())
 
 
@@ -482,25 +431,15 @@ def print_without(data):
             print(f"{prog}\t{name}")
 
 
-def print_pieces(data):
-    read_block(data)
-    for at, size in data.pieces():
-        print(f"{at}\t{size}")
-
-
 def strip_block(data, path):
     """
-    Copy a file without its block: the section of BPF_PROG_INFO ends where its entries end, and
-    events of a pipe with a piece of the block are left out.
+    Copy a file without its block: the section of BPF_PROG_INFO ends where its entries end.
     """
     _, size = data.block_place()
     copy = bytearray(data.bytes)
     if size:
         at, _, section = data.features()[HEADER_BPF_PROG_INFO]
         struct.pack_into("=Q", copy, at + 8, section - size)
-    if data.is_pipe:
-        for at, size in reversed(list(data.block_events())):
-            del copy[at:at + size]
     with open(path, "wb") as file:
         file.write(copy)
 
@@ -616,7 +555,6 @@ COMMANDS = {
     "strip": (strip, 1),
     "block": (print_block, 0),
     "without": (print_without, 0),
-    "pieces": (print_pieces, 0),
     "strip-block": (strip_block, 1),
     "sections": (print_sections, 0),
     "costs": (print_costs, 0),

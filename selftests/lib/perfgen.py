@@ -13,10 +13,9 @@ follows perf.data-file-format.txt and the uapi headers, and shares no code with 
                                       record, then of the block of a file
 
 A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
-in records and in the block (see format.rst; last in a pipe). The odd records of a case
+in records, and in the block of a file (see format.rst). The odd records of a case
 are between the samples, so two samples come after them. A directory has the records twice.
 """
-import itertools
 import os
 import struct
 import sys
@@ -28,11 +27,7 @@ HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
 LAST_FEATURE = 32
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE = 8 + NAME_SIZE + 8
-MAGIC, PIECE_HEAD_SIZE = b"BPFMETA2", 16
-MAX_CUT = 0xfff8 - 20 - PIECE_HEAD_SIZE  # bytes of the block in an event
-# The sizes of the first pieces. If the first text has 64 bytes, they end inside three of its fields:
-# its len, its nr, and its ids.
-CUTS = (3, 66, 5)
+MAGIC = b"BPFMETA2"
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
 CONTEXT_KERNEL = (1 << 64) - 128
@@ -55,10 +50,11 @@ class File:
         self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
         self.nr_infos = 2
         self.block = self.make_block()
-        self.second_block = b""         # after the block; in a pipe, in events of its own
+        self.second_block = b""         # after the block
         self.section_size = None        # of the feature with the block
         self.features = {}              # more features: bytes by number
         self.more_features = b""        # records with more features, of a pipe
+        self.last = b""                 # after all other records of a pipe
         self.moved = None               # (feature, offset) in the table of sections
         self.last_feature = LAST_FEATURE
         # Of cpu-clock and, if wanted, task-clock: the id, and more fields of samples and
@@ -217,25 +213,7 @@ class File:
             out += self.record(HEADER_FEATURE, self.u64(number) + data)
         out += self.more_features + self.record(HEADER_FEATURE, self.u64(self.last_feature))
         self.first = b""
-        return out + self.records() + self.block_events()
-
-    def piece(self, data):
-        """An event with a piece of the block"""
-        data = self.u64(PROG_INFO) + self.u32(0) + data
-        return self.record(HEADER_FEATURE, data + bytes(-len(data) % 8))
-
-    def pieces(self, block):
-        at, pieces = len(MAGIC), []
-        for cut in itertools.chain(CUTS, itertools.repeat(MAX_CUT)):
-            if at >= len(block):
-                return pieces
-            left = max(len(block) - at - cut, 0)
-            pieces.append(block[:len(MAGIC)] + self.u32(len(block) - at - left, left) + block[at:at + cut])
-            at += cut
-
-    def block_events(self):
-        """The last events of a pipe"""
-        return b"".join(map(self.piece, self.pieces(self.block) + self.pieces(self.second_block)))
+        return out + self.records() + self.last
 
     def write_file(self):
         ids = self.u64(*(number for number, _ in self.events))
@@ -338,23 +316,6 @@ def last_string(data):
     return change
 
 
-def events(change):
-    """change(file, pieces) returns the bytes that replace the pieces of the block in the events of a pipe."""
-    def change_file(file):
-        file.block_events = lambda: b"".join(map(file.piece, change(file, file.pieces(file.block))))
-    return change_file
-
-
-def event_says(number, size=0, left=0):
-    """In this event of the block, add `size` to the size field, and `left` to the left field."""
-    def change(file, pieces):
-        data = pieces[number][PIECE_HEAD_SIZE:]
-        behind = sum(len(piece) - PIECE_HEAD_SIZE for piece in pieces[number:][1:])
-        pieces[number] = MAGIC + file.u32(len(data) + size, behind + left) + data
-        return pieces
-    return events(change)
-
-
 def info(**options):
     def change(file):
         file.infos[1] = file.prog_info(BETA, **options)
@@ -454,24 +415,6 @@ CASES = {
     "text-controls": last_text(b"v\x9b\xc2\x9b\x1b\x7f=\"\x1b[1m\"\n"),
     "text-set-cut": long_value(b'"x' + 4200 * "é".encode() + b'"'),
     "text-overlaps-section": overlap,
-    # the block in a pipe: four events
-    "events-first-missing": events(lambda _, pieces: pieces[1:]),
-    "events-second-missing": events(lambda _, pieces: pieces[:1] + pieces[2:]),
-    "events-last-missing": events(lambda _, pieces: pieces[:-1]),
-    "events-order": events(lambda _, pieces: [pieces[0], pieces[2], pieces[1], pieces[3]]),
-    "events-twice": events(lambda _, pieces: pieces[:2] + pieces[1:]),
-    "events-second-magic": events(lambda _, pieces: [pieces[0], b"BPFMETA3" + pieces[1][8:], *pieces[2:]]),
-    "events-short": events(lambda _, pieces: [pieces[0], pieces[1][:12], *pieces[2:]]),
-    "events-size-less": event_says(1, size=-1),
-    "events-size-more": event_says(1, size=64),
-    "events-size-rest": event_says(1, size=8, left=-8),
-    "events-size-wraps": event_says(1, size=0xffffff00, left=0x100),
-    "events-left-less": event_says(1, left=-1),
-    "events-left-more": event_says(1, left=1),
-    "events-left-at-end": event_says(-1, left=8),
-    "events-left-nothing": event_says(1, left=-83),
-    "events-left-limit": event_says(0, left=(1 << 26) - 200),
-    "events-left-huge": events(lambda file, pieces: [pieces[0][:12] + file.u32(0xffffffff) + pieces[0][16:]] + pieces[1:]),
     # before the block
     "info-in-the-data": in_data,
     "info-count-huge": nr_infos(0xffffffff),

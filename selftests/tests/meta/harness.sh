@@ -232,56 +232,6 @@ test_reader_finds_each_broken_field_of_the_block()
 	must_fail block_bytes 164 "$whole"		# a second block
 }
 
-# read_pieces EXPRESSION [SIZE]: read the block of a pipe in 6 pieces. EXPRESSION makes its events
-# from the list "pieces" and from "file". SIZE is the size of the first piece.
-read_pieces()
-{
-	PYTHONPATH=$SELFTESTS/lib python3 - "$TMP/file" "$@" <<-'END'
-		import sys, perfgen
-		file = perfgen.File(pipe=True)
-		perfgen.CUTS = (int((sys.argv[3:] or ["3"])[0]), 66, 5)
-		value = b'"' + 150000 * b"x" + b'"'
-		file.block = file.make_block([([(b"version", value)], [7]), (perfgen.BETA[4], [9])])
-		pieces = file.pieces(file.block)
-		events = b"".join(eval(sys.argv[2], {"file": file, "piece": file.piece, "pieces": pieces}))
-		file.block_events = lambda: events
-		file.write(sys.argv[1])
-	END
-	perfdata block "$TMP/file" | cut -f 1,2,4
-}
-
-test_reader_finds_each_broken_piece_of_a_pipe()
-{
-	local case size
-
-	native_only "only the tools of the tests are tested"
-	printf '%d\t%s\tversion\n' 7 alpha 9 beta >"$TMP/want"
-	# The first piece needs 0 to 7 bytes of padding.
-	for size in {1..8}; do
-		read_pieces 'map(piece, pieces)' "$size" >"$TMP/got"
-		same "block in pieces" "$TMP/want" "$TMP/got"
-	done
-	must_fail read_pieces 'map(piece, pieces[:-1])'			# the last, first or second is missing
-	must_fail read_pieces 'map(piece, pieces[1:])'
-	must_fail read_pieces 'map(piece, [pieces[0], *pieces[2:]])'
-	must_fail read_pieces 'map(piece, [pieces[1], pieces[0], *pieces[2:]])'
-	# An empty piece, an event between or after the pieces, and a second block
-	must_fail read_pieces '[*map(piece, pieces), piece(bytes(4))]'
-	must_fail read_pieces '[piece(pieces[0]), file.sample(16), *map(piece, pieces[1:])]'
-	must_fail read_pieces '[*map(piece, pieces), file.sample(16)]'
-	must_fail read_pieces '2 * [*map(piece, pieces)]'
-	must_fail read_pieces '[*map(piece, pieces), *map(piece, file.pieces(file.make_block()))]'
-	# Too much padding, and padding that is not zero
-	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + bytes(8))]'
-	must_fail read_pieces '[*map(piece, pieces[:-1]), piece(pieces[-1] + b"x")]'
-	must_fail read_pieces '[piece(b"BPFMETA2" + file.u32(0, 0))]'
-	must_fail read_pieces '[piece(b"BPFMETA2" + file.u32(0, 152)), *map(piece, file.pieces(file.make_block()))]'
-	for case in $(perfgen list | grep '^events-'); do
-		perfgen write "$case" "$TMP/file" --pipe >"$TMP/offset"
-		must_fail perfdata block "$TMP/file"
-	done
-}
-
 test_reader_strips_only_the_records()
 {
 	native_only "only the tools of the tests are tested"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # perf inject --bpf-metadata-add adds the keys in the lines of a file to the metadata of the programs
-# with these ids and names. This works for files and pipes. Events other than metadata stay the same.
+# with these ids and names. The output is a file. Events other than metadata stay the same.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
@@ -77,14 +77,17 @@ test_keys_are_added_by_program_id()
 	want_added "$TMP/added" "$TMP/both"
 	want_no_records "$TMP/added"
 	add "$TMP/lines" -i "$TMP/pipe" -o "$TMP/out"
-	want_added "$TMP/out" "$TMP/pipe"
-	add "$TMP/lines" -i "$TMP/both" -o - >"$TMP/out"
 	want_added "$TMP/out" "$TMP/both"
-	add <(cat "$TMP/lines") -i - -o - <"$TMP/pipe" >"$TMP/out"
-	want_added "$TMP/out" "$TMP/pipe"
+	add <(cat "$TMP/lines") -i - -o "$TMP/out" <"$TMP/pipe"
+	want_added "$TMP/out" "$TMP/both"
+	if "$PBM_PERF" inject --bpf-metadata-add "$TMP/lines" -i "$TMP/both" -o - >"$TMP/out" 2>"$TMP/messages"; then
+		fail "keys are added to a pipe, which has metadata only in records"
+	fi
+	want_message '--bpf-metadata-add need an output file (-o)'
+	[[ ! -s $TMP/out ]] || fail "perf inject fails, but writes output"
 }
 
-# A key in a record keeps its value, too, although records have no ids of programs.
+# A key in a record keeps its value, too.
 test_keys_in_records_keep_their_values()
 {
 	record_once
@@ -93,7 +96,7 @@ test_keys_in_records_keep_their_values()
 }
 
 # The events that name the program are compressed. perf inject finds the program in bpf_prog_info
-# of a file, and in the metadata of a pipe.
+# of a file, and in the records of a pipe.
 test_programs_whose_events_are_compressed()
 {
 	local mode

@@ -74,9 +74,10 @@ test_values_from_a_pipe_are_the_same()
 {
 	hold types other_types busy_v1 keys_203
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/pipe-ids"
+	record "$TMP/whole"
 	record - >"$TMP/piped"
-	entries_in_block "$TMP/piped" | held_lines "$TMP/pipe-ids" >"$TMP/want"
-	[[ -s $TMP/want ]] || fail "no block in the pipe"
+	entries_in_block "$TMP/whole" | held_lines "$TMP/pipe-ids" >"$TMP/want"
+	[[ -s $TMP/want ]] || fail "no block in the file"
 	rm -f "$TMP/pipe.json"
 	"$PBM_PERF" data convert --to-json "$TMP/pipe.json" -i - <"$TMP/piped" >"$TMP/messages" 2>&1
 	entries_of "$TMP/pipe" | held_lines "$TMP/pipe-ids" >"$TMP/got"

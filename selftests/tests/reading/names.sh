@@ -156,7 +156,7 @@ test_a_pipe_is_refused_as_input()
 	if names - "$TMP/named" version <"$TMP/pipe" 2>"$TMP/err"; then
 		fail "perf inject reads a pipe"
 	fi
-	grep "can't read a pipe: 'perf inject -o <file>' copies it to a file" "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep "can't read a pipe, which lacks the addresses of programs" "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
 test_without_metadata_in_the_header_names_stay()
@@ -338,7 +338,7 @@ test_impossible_combinations_are_refused()
 	record_once
 	: >"$TMP/lines"
 	for option in --vm-time-correlation=dry-run --bpf-metadata=none --bpf-metadata-add="$TMP/lines"; do
-		if "$PBM_PERF" inject --bpf-metadata-names=version "$option" -i "$TMP/both" 2>"$TMP/err"; then
+		if "$PBM_PERF" inject --bpf-metadata-names=version "$option" -i "$TMP/both" -o "$TMP/named" 2>"$TMP/err"; then
 			fail "perf inject accepts $option"
 		fi
 		grep -q "^--bpf-metadata-names can't be combined with" "$TMP/err" || fail "$(cat "$TMP/err")"

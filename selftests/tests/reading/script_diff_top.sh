@@ -59,7 +59,7 @@ test_perf_script_prints_metadata_that_a_pipe_has_before_the_samples()
 		file.block = b""
 		file.with_records = False
 		file.first = file.metadata(perfgen.ALPHA)
-		file.block_events = lambda: 2 * file.record(68, b"") + file.metadata(perfgen.BETA)
+		file.last = 2 * file.record(68, b"") + file.metadata(perfgen.BETA)
 	END
 	printf ' %s\n' '7:alpha answer=42,version="1.2.3"' '7:alpha answer=42,version="1.2.3"' \
 		'9:beta (unknown)' '9:beta (unknown)' >"$TMP/want"
@@ -169,8 +169,7 @@ test_diff_compares_programs()
 	same "cost by program" "$TMP/want" "$TMP/got"
 }
 
-# The first file has two programs of one name, and no block. In the second file, the metadata of
-# the header is among the events, where unpatched perf inject leaves it.
+# The file has two programs of one name, and no block.
 test_diff_tells_programs_of_one_name_apart()
 {
 	made_up <<-'END'
@@ -178,21 +177,10 @@ test_diff_tells_programs_of_one_name_apart()
 		file.infos[1] = file.prog_info(perfgen.BETA)
 		file.block = b""
 	END
-	diff_sets 'the names of records'
-	made_up <<-'END'
-		file.with_records = False
-		file.odd = file.block_events()
-		file.block = b""
-	END
-	diff_sets 'header metadata among the events'
-}
-
-diff_sets()
-{
 	"$PBM_PERF" diff -s bpf_metadata "$TMP/made-up" "$TMP/made-up" >"$TMP/diff-report"
 	grep -v '^#' "$TMP/diff-report" | grep -o '[a-z(].*' | sed 's/ *$//' | sort >"$TMP/got"
 	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
-	same "sets by $1" "$TMP/want" "$TMP/got"
+	same "sets by the ids of records" "$TMP/want" "$TMP/got"
 }
 
 # perf diff has to compare metadata, because the symbols of both builds are the same.

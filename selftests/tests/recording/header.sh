@@ -168,52 +168,6 @@ test_mode_none_writes_no_block()
 	fi
 }
 
-# The block is in the last events of the pipe.
-test_a_pipe_has_the_block_at_its_end()
-{
-	local file
-
-	hold simple functions none
-	record - >"$TMP/pipe"
-	record - --bpf-metadata=header >"$TMP/pipe-header"
-	perfdata types "$TMP/pipe" | grep -c -x 84
-	want_no_records "$TMP/pipe-header"
-	for file in pipe pipe-header; do
-		want_block "$TMP/$file" "${HELD_IDS[@]:0:2}"
-		perfdata without "$TMP/$file" | grep -c -x -e "${HELD_IDS[2]}"$'\tnone' ||
-			fail "a program without metadata is not in $file"
-		"$PBM_PERF" report --header -i - <"$TMP/$file" >"$TMP/printed" 2>/dev/null
-		grep -q -x -F -e "# bpf_metadata ${HELD_IDS[0]} simple: answer=42, version=\"1.2.3\"" "$TMP/printed" ||
-			fail "perf report does not print this line: $(grep bpf "$TMP/printed")"
-	done
-}
-
-# The program in the middle has 960 KB of metadata.
-test_a_set_larger_than_an_event_is_whole_in_a_pipe()
-{
-	local id pieces
-
-	hold simple large functions
-	id=${HELD_IDS[1]}
-	record "$TMP/data" --bpf-metadata=header
-	record - --bpf-metadata=header >"$TMP/pipe"
-	want_block "$TMP/pipe" "${HELD_IDS[@]}"
-	block_of "$TMP/data" "$id" >"$TMP/want"
-	[[ $(awk -F '\t' '{ print length($2) }' "$TMP/want" | sort | uniq -c | xargs) = '16 60001' ]] ||
-		fail "not 16 values of 60,000 bytes in the file: $(cut -c 1-80 "$TMP/want")"
-	block_of "$TMP/pipe" "$id" >"$TMP/got"
-	same "set of $id" "$TMP/want" "$TMP/got"
-	perfdata pieces "$TMP/pipe" >"$TMP/pieces"
-	pieces=$(wc -l <"$TMP/pieces")
-	((pieces > 14)) || fail "the block is in $pieces pieces"
-	header_lines "$TMP/pipe" >"$TMP/want"
-	"$PBM_PERF" report --header --stdio -i - <"$TMP/pipe" 2>"$TMP/messages" | grep '^# bpf_metadata' >"$TMP/got"
-	same "perf report --header of a pipe" "$TMP/want" "$TMP/got"
-	if grep -e 'metadata' "$TMP/messages"; then
-		fail "perf report warns"
-	fi
-}
-
 test_the_block_has_programs_that_load_while_perf_records()
 {
 	local ids

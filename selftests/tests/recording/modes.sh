@@ -79,6 +79,22 @@ test_mode_none_writes_no_record_into_a_pipe()
 	has_ksymbol "$TMP/pipe" "$(symbol_of 0)"
 }
 
+# A pipe has metadata only in records, so perf record says that there is none.
+test_mode_header_warns_of_a_pipe()
+{
+	local modes want
+
+	hold simple
+	for modes in --bpf-metadata=header --bpf-metadata=all "--bpf-metadata=header --no-bpf-event"; do
+		# shellcheck disable=SC2086 # it can be two options
+		"$PBM_PERF" record -N -a -e cpu-clock -o - $modes -- true >"$TMP/pipe" 2>"$TMP/messages"
+		[[ $modes = *=all ]] || want_no_records "$TMP/pipe"
+		want=$([[ $modes != *=header ]] || echo 1)
+		[[ $(grep -c '^WARNING: a pipe has metadata .* only in records, .*--bpf-metadata=all' "$TMP/messages") = "${want:-0}" ]] ||
+			fail "$modes: not ${want:-0} warnings: $(cat "$TMP/messages")"
+	done
+}
+
 test_no_bpf_event_implies_mode_none()
 {
 	hold simple

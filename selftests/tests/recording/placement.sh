@@ -220,8 +220,8 @@ test_nothing_is_written_to_tmp()
 	without_tmp "$PBM_PERF" record -N -q -e cpu-clock -o - -- true >"$TMP/pipe"
 	without_tmp "$PBM_PERF" inject -i data -o - >"$TMP/injected"
 	for file in data pipe injected; do
-		perfdata block "$TMP/$file" >"$TMP/block"
-		grep -q "^${HELD_IDS[0]}"$'\t' "$TMP/block" || fail "$file has no metadata in its header"
+		perfdata records "$TMP/$file" >"$TMP/records"
+		grep -q $'\t'"${HELD_IDS[0]}$" "$TMP/records" || fail "$file has no metadata"
 	done
 }
 
