@@ -37,6 +37,76 @@ test_programs_of_one_name_have_their_own_sets()
 	same "JSON" "$TMP/want" "$TMP/got"
 }
 
+# with_late_events NR: generate a file with a program of two functions, and another program of the
+# same name. The events that name the programs come after NR of 6 samples.
+with_late_events()
+{
+	made_up <<-END
+		main, other = perfgen.ALPHA, (9, perfgen.BETA[1], "alpha", *perfgen.BETA[3:])
+		sub = (7, "1111111111111111", "sub", main[3] + 0x4000, [])
+		file.infos, file.nr_infos, file.chain = [], 0, []
+
+		def records():
+		    out = b""
+		    for file.tid, functions in (1, (main, sub)), (2, (other,)):
+		        out += b"".join(map(file.ksymbol, functions))
+		    for n, function in enumerate((sub, main, other, sub, other, sub, None)):
+		        if n == $1:
+		            for file.tid, prog in (1, main), (2, other):
+		                out += file.bpf_event(prog)
+		        file.chain = [main[3] + 32] if function is sub else []
+		        out += file.sample(function[3] + 16) if function else b""
+		    return out
+
+		file.records = records
+	END
+}
+
+# An event can tell the program of a function before, between and after its samples.
+test_rows_do_not_depend_on_when_a_program_becomes_known()
+{
+	local nr key
+
+	with_late_events 0
+	cp "$TMP/made-up" "$TMP/known"
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/known" >"$TMP/got"
+	printf '%b\n' '7 alpha\t4' '9 alpha\t2' >"$TMP/want"
+	same "programs" "$TMP/want" "$TMP/got"
+	for nr in 0 1 3 5 6; do
+		with_late_events "$nr"
+		for key in bpf_prog bpf_metadata; do
+			rows -s "$key" -F "period,$key" -i "$TMP/known" >"$TMP/want"
+			rows -s "$key" -F "period,$key" -i "$TMP/made-up" >"$TMP/got"
+			same "$key after $nr samples" "$TMP/want" "$TMP/got"
+			rows -F "period,$key" -i "$TMP/made-up" >"$TMP/got"
+			same "$key as output field after $nr samples" "$TMP/want" "$TMP/got"
+		done
+		report -q -H -s bpf_metadata,bpf_prog,sym -i "$TMP/known" >"$TMP/want"
+		report -q -H -s bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
+		same "hierarchy after $nr samples" "$TMP/want" "$TMP/got"
+		rows -s bpf_prog,sym -F period,bpf_prog,sym --bpf-prog-filter '7 alpha' -i "$TMP/known" >"$TMP/want"
+		rows -s bpf_prog,sym -F period,bpf_prog,sym --bpf-prog-filter '7 alpha' -i "$TMP/made-up" >"$TMP/got"
+		same "filtered rows after $nr samples" "$TMP/want" "$TMP/got"
+		"$PBM_PERF" diff -s bpf_prog "$TMP/known" "$TMP/known" | grep -v '^#' >"$TMP/want"
+		"$PBM_PERF" diff -s bpf_prog "$TMP/known" "$TMP/made-up" | grep -v '^#' >"$TMP/got"
+		same "differences after $nr samples" "$TMP/want" "$TMP/got"
+	done
+	grep -q -e '+0.00%.*alpha' "$TMP/got" || fail "perf diff finds another cost: $(cat "$TMP/got")"
+}
+
+# If a function calls another one of its program, the sample counts once.
+test_functions_in_a_call_chain_count_once()
+{
+	local key
+
+	with_late_events 0
+	for key in bpf_prog bpf_metadata; do
+		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
+		[[ $(awk '{ print $1, $2 }' "$TMP/got" | xargs) = '66.67% 66.67% 33.33% 33.33%' ]] ||
+			fail "$key: other shares: $(cat "$TMP/got")"
+	done
+}
+
 # Records of other perfs name only a function, which may belong to several programs.
 test_records_without_an_id_say_nothing()
 {
