@@ -156,7 +156,7 @@ test_a_pipe_is_refused_as_input()
 	if names - "$TMP/named" version <"$TMP/pipe" 2>"$TMP/err"; then
 		fail "perf inject reads a pipe"
 	fi
-	grep "can't read a pipe, which lacks the addresses of programs" "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep "can't read a pipe. Record to a file." "$TMP/err" || fail "$(cat "$TMP/err")"
 }
 
 test_without_metadata_in_the_header_names_stay()

@@ -37,8 +37,9 @@ test_programs_of_one_name_have_their_own_sets()
 	same "JSON" "$TMP/want" "$TMP/got"
 }
 
-# with_late_events NR: generate a file with a program of two functions, and another program of the
-# same name. The events that name the programs come after NR of 6 samples.
+# with_late_events NR [FUNCTIONS]: generate a file with a program of two functions, and another
+# program of the same name. The events that name the programs come after NR of 6 samples, or of
+# samples in FUNCTIONS. The first program calls all functions.
 with_late_events()
 {
 	made_up <<-END
@@ -50,11 +51,11 @@ with_late_events()
 		    out = b""
 		    for file.tid, functions in (1, (main, sub)), (2, (other,)):
 		        out += b"".join(map(file.ksymbol, functions))
-		    for n, function in enumerate((sub, main, other, sub, other, sub, None)):
+		    for n, function in enumerate((${2:-sub, main, other, sub, other, sub}, None)):
 		        if n == $1:
 		            for file.tid, prog in (1, main), (2, other):
 		                out += file.bpf_event(prog)
-		        file.chain = [main[3] + 32] if function is sub else []
+		        file.chain = [main[3] + 32]
 		        out += file.sample(function[3] + 16) if function else b""
 		    return out
 
@@ -94,17 +95,37 @@ test_rows_do_not_depend_on_when_a_program_becomes_known()
 	grep -q -e '+0.00%.*alpha' "$TMP/got" || fail "perf diff finds another cost: $(cat "$TMP/got")"
 }
 
-# If a function calls another one of its program, the sample counts once.
+# If a function calls another one of its program, the sample counts once. If the programs are not
+# known yet, they may have the same name.
 test_functions_in_a_call_chain_count_once()
 {
 	local key
 
-	with_late_events 0
 	for key in bpf_prog bpf_metadata; do
+		with_late_events 0
 		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
-		[[ $(awk '{ print $1, $2 }' "$TMP/got" | xargs) = '66.67% 66.67% 33.33% 33.33%' ]] ||
+		[[ $(awk '{ print $1, $2 }' "$TMP/got" | xargs) = '100.00% 66.67% 33.33% 33.33%' ]] ||
 			fail "$key: other shares: $(cat "$TMP/got")"
+		with_late_events 2 other,other
+		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
+		[[ $(awk '{ print $1, $2 }' "$TMP/got" | sort | xargs) = '100.00% 0.00% 100.00% 100.00%' ]] ||
+			fail "$key: other shares of callers: $(cat "$TMP/got")"
 	done
+}
+
+# The header has both programs, and the records one of them.
+test_a_pipe_gets_the_records_that_its_input_lacks()
+{
+	made_up <<-'END'
+		file.with_records = False
+		file.odd = file.metadata(perfgen.ALPHA)
+	END
+	"$PBM_PERF" inject -i "$TMP/made-up" -o - >"$TMP/piped"
+	mv "$TMP/piped" "$TMP/made-up"
+	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
+	perfdata records "$TMP/made-up" | cut -f 4 >"$TMP/got"
+	printf '%s\n' 7 9 >"$TMP/want"
+	same "records" "$TMP/want" "$TMP/got"
 }
 
 # Records of other perfs name only a function, which may belong to several programs.

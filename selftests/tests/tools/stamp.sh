@@ -193,7 +193,9 @@ test_stamp_in_the_middle_of_a_stream()
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
 	"${WORKLOAD[@]}"
 	stop_recording
-	has_stamp "$TMP/stdout" 0
+	perfdata entries "$TMP/stdout" "${HELD_IDS[0]}" >"$TMP/got"
+	printf '%s\t%s\n' unit '"nginx.service"' version '"1.2.3"' >"$TMP/want"
+	same "record" "$TMP/want" "$TMP/got"
 	reports_stamp "$TMP/stdout" 0
 }
 
