@@ -155,7 +155,7 @@ test_a_program_that_loads_is_looked_up_up_to_five_times()
 	stop_recording
 	nr=$(lookups_by_id "${HELD_IDS[0]}")
 	echo "$nr lookups"
-	((nr >= 3 && nr <= 5)) || fail "the program is looked up $nr times"
+	((nr && nr <= 5)) || fail "the program is looked up $nr times"
 }
 
 # perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols

@@ -165,9 +165,17 @@ test_all_records_of_a_program_count()
 test_the_header_wins_over_records()
 {
 	made_up <<-'END'
+		file.block = file.make_block([([(b"version", b'"header"')], [7, 9])])
+	END
+	want_sets 'version="header"\t4'
+}
+
+test_a_program_that_the_header_lacks_has_the_set_of_its_record()
+{
+	made_up <<-'END'
 		file.block = file.make_block([([(b"version", b'"header"')], [7])])
 	END
-	want_sets '(unknown)\t2' 'version="header"\t2'
+	want_sets 'version="2.0"\t2' 'version="header"\t2'
 }
 
 # In a pipe, the names come from PERF_RECORD_KSYMBOL, which anybody may have written.

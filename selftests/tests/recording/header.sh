@@ -216,14 +216,14 @@ test_report_and_script_print_the_block_with_the_header()
 	native_only "the test only reads files"
 	record_once
 	for file in all header; do
-		header_lines "$TMP/$file" >"$TMP/want"
-		"$PBM_PERF" report --header-only -i "$TMP/$file" | grep '^# bpf_metadata' >"$TMP/got"
+		header_lines "$TMP/$file" | sort >"$TMP/want"
+		"$PBM_PERF" report --header-only -i "$TMP/$file" | grep '^# bpf_metadata' | sort >"$TMP/got"
 		same "perf report --header-only" "$TMP/want" "$TMP/got"
-		"$PBM_PERF" report --header --stdio -i "$TMP/$file" | grep '^# bpf_metadata' >"$TMP/got"
+		"$PBM_PERF" report --header --stdio -i "$TMP/$file" | grep '^# bpf_metadata' | sort >"$TMP/got"
 		same "perf report --header" "$TMP/want" "$TMP/got"
-		"$PBM_PERF" script --header -i "$TMP/$file" | grep '^# bpf_metadata' >"$TMP/got"
+		"$PBM_PERF" script --header -i "$TMP/$file" | grep '^# bpf_metadata' | sort >"$TMP/got"
 		same "perf script --header" "$TMP/want" "$TMP/got"
-		"$PBM_PERF" script --header-only -i "$TMP/$file" | grep '^# bpf_metadata' >"$TMP/got"
+		"$PBM_PERF" script --header-only -i "$TMP/$file" | grep '^# bpf_metadata' | sort >"$TMP/got"
 		same "perf script --header-only" "$TMP/want" "$TMP/got"
 	done
 }

@@ -595,6 +595,39 @@ test_program_that_unloads_while_perf_reads_it_is_unknown()
 	fi
 }
 
+program_has_ended()
+{
+	! "$BPFTOOL" prog show id "$1" >/dev/null 2>&1
+}
+
+# perf keeps the program open until its maps are bound. Then it knows that there are none.
+test_program_that_unloads_while_perf_reads_it_is_known()
+{
+	start_slow_recording delay_exit=600000
+	hold busy
+	await "the first look" knows_program "${HELD_IDS[0]}"
+	release
+	await "the end of the program" program_has_ended "${HELD_IDS[0]}"
+	kill "$TRACER"
+	wait "$TRACER" || :
+	stop_recording
+	perfdata without "$TMP/data" | cut -f 1 | grep -x -e "${HELD_IDS[0]}" ||
+		fail "the file does not say that the program has no metadata"
+}
+
+# New programs that perf keeps open may not take the file descriptors that it needs to read them.
+test_programs_that_load_while_few_file_descriptors_are_left()
+{
+	local fds
+
+	start_recording "$TMP/data" -a
+	fds=("/proc/$PERF_PID/fd/"*)
+	prlimit --pid "$PERF_PID" --nofile="$((${#fds[@]} + 80))"
+	churn -n 400 -t 20
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
+}
+
 test_sample_filter()
 {
 	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"

@@ -153,22 +153,19 @@ anonymous_memory()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
 }
 
-# While perf writes each file, a program with 1 MB of metadata loads three times. perf keeps
-# each bpf_prog_info and BTF, which are small.
+# For each file, perf synthesizes the records of three programs with 1 MB of metadata.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
 
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
 	clean_files
+	hold -n 3 large
 	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
 	for n in {1..20}; do
-		hold -n 3 large
-		await_read
 		kill -USR2 "$PERF_PID"
 		await "dump $n" dumped "$n"
 		control ping
-		release
 		((n != 5)) || early=$(anonymous_memory)
 	done
 	late=$(anonymous_memory)
