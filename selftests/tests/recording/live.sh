@@ -615,6 +615,22 @@ test_program_that_unloads_while_perf_reads_it_is_known()
 		fail "the file does not say that the program has no metadata"
 }
 
+# Maps can be bound right after the load. If perf ends so soon, it can't know that there are none. The
+# main thread reads the program as soon as the side band thread, which strace makes slow, has it.
+test_program_that_loads_just_before_the_end_is_unknown()
+{
+	start_slow_recording delay_exit=300000
+	hold busy
+	await "the first look" knows_program "${HELD_IDS[0]}"
+	stop_recording
+	wait "$TRACER" || :
+	has_ksymbol "$TMP/data" "$(symbol_of 0)"
+	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
+	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
+		fail "the file says that the program has no metadata, which perf can't know"
+	fi
+}
+
 # New programs that perf keeps open may not take the file descriptors that it needs to read them.
 test_programs_that_load_while_few_file_descriptors_are_left()
 {
