@@ -23,6 +23,7 @@
 #include <linux/err.h>
 #include <internal/lib.h>
 #include <perf/core.h>
+#include "util/bpf-event.h"
 #include "util/bpf-metadata.h"
 #include "util/data.h"
 #include "util/debug.h"
@@ -39,6 +40,13 @@
 #include "util/symbol_conf.h"
 #include "util/synthetic-events.h"
 #include "util/tool.h"
+
+/* In v7.3, the node of a program has its metadata. The Makefile defines this. */
+#ifdef HAS_NODES
+#define PROG_TEXT(prog)	perf_env__bpf_metadata((prog)->env, (prog)->node)
+#else
+#define PROG_TEXT(prog)	bpf_metadata__sort_text(&(prog)->env->bpf_metadata, (prog)->id)
+#endif
 
 enum input_flags {
 	INPUT_SWAPPED	= 1,	/* from a machine with the other byte order */
@@ -242,9 +250,9 @@ static int file__open(const struct file *file)
 }
 
 /* Like a report */
-static void print_metadata(struct bpf_metadata *md, u32 id)
+static void print_metadata(u32 id, const char *text)
 {
-	char *shown = bpf_metadata__format(bpf_metadata__sort_text(md, id));
+	char *shown = bpf_metadata__format(text);
 
 	fprintf(run.out, "%u %s\n", id, shown ?: "");
 	free(shown);
@@ -257,7 +265,7 @@ static void print_program(struct dso *dso)
 	struct dso_bpf_prog *prog = dso__bpf_prog(dso);
 
 	if (dso__binary_type(dso) == DSO_BINARY_TYPE__BPF_PROG_INFO && prog->env)
-		print_metadata(&prog->env->bpf_metadata, prog->id);
+		print_metadata(prog->id, PROG_TEXT(prog));
 }
 
 static int process_sample(const struct perf_tool *tool __maybe_unused, union perf_event *event,
@@ -277,7 +285,7 @@ static int process_sample(const struct perf_tool *tool __maybe_unused, union per
 static int process_record(TOOL_ARG struct perf_session *session, union perf_event *event)
 {
 	perf_event__fprintf_bpf_metadata(event, run.out);
-	bpf_metadata__add_record(&session->header.env.bpf_metadata, &event->bpf_metadata);
+	(void)session;
 	return 0;
 }
 
@@ -297,7 +305,19 @@ static int ignore_event(const struct perf_tool *tool __maybe_unused,
 	return 0;
 }
 
-static void use_table(struct perf_session *session)
+#ifdef HAS_NODES
+static void print_node(struct bpf_prog_info_node *node, void *data __maybe_unused)
+{
+	if (node->metadata)
+		print_metadata(node->id, node->metadata);
+}
+
+static void print_programs(struct perf_session *session)
+{
+	perf_env__iterate_bpf_prog_info(&session->header.env, print_node, NULL);
+}
+#else
+static void print_programs(struct perf_session *session)
 {
 	struct bpf_metadata *md = &session->header.env.bpf_metadata;
 	struct bpf_metadata_prog *progs;
@@ -305,8 +325,14 @@ static void use_table(struct perf_session *session)
 
 	progs = bpf_metadata__progs(md, &nr);
 	for (u32 i = 0; progs && i < nr; i++)
-		print_metadata(md, progs[i].id);
+		print_metadata(progs[i].id, bpf_metadata__sort_text(md, progs[i].id));
 	free(progs);
+}
+#endif
+
+static void use_table(struct perf_session *session)
+{
+	print_programs(session);
 	if (perf_event__synthesize_bpf_metadata(&run.tool, session, ignore_event))
 		finding("the table can't be written");
 }
