@@ -47,7 +47,7 @@ is_later_than()
 	(($(cut -d . -f 1 /proc/uptime) > $1))
 }
 
-# Wait, because perf looks again at programs that are younger than a second at its first look.
+# Wait, because perf reads new programs later (v7.3.4), or again (v6.16: those of less than a second).
 await_settled()
 {
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
@@ -138,10 +138,10 @@ is_looked_up()
 	(($(lookups_by_id "$1") >= $2))
 }
 
-# perf looks at a program when it loads, 20, 80 and 320 ms later, and when the recording ends,
-# because a map may be bound to the program late. If perf has to wait for a CPU until two of these
-# looks are due, it looks only once. In this test, the program gets no other map, so perf reads no
-# map again.
+# A map may be bound to a program late. perf of v7.3.4 looks the program up when it loads, keeps it
+# open, and looks it up again only if it finds nothing and the recording ends. perf of v6.16 looks it
+# up when it loads, 20, 80 and 320 ms later, and when the recording ends. If two of these are due at
+# once, it looks only once.
 test_a_program_that_loads_is_looked_up_up_to_five_times()
 {
 	local nr
