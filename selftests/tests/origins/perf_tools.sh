@@ -136,10 +136,14 @@ test_trace()
 	want_output trace 'sleep.*clock_nanosleep'
 }
 
+# perf trace starts to count after the workload has begun, and then polls.
+# shellcheck disable=SC2016 # for the workload's shell
 test_trace_bpf_summary()
 {
 	start
-	run_perf trace -a -s --bpf-summary -- sleep 0.3
+	run_perf trace -a -s --bpf-summary -- sh -c '
+		while [ -e /proc/$PPID ] && ! grep -q poll /proc/$PPID/wchan; do sleep 0.01; done
+		sleep 0.01'
 	check_users sys_enter sys_exit
 	want_output trace ' clock_nanosleep .*[1-9]'
 }
