@@ -193,6 +193,7 @@ test_removed_metadata_is_not_in_names()
 		if grep -a -o -E '.{9}(version|owner)=.{9}' "$TMP/out"; then
 			fail "the output still has values"
 		fi
+		! grep -a -q -P 'divide\0version' "$TMP/out" || fail "a piece of a value follows a name"
 		functions_of "$TMP/out" >"$TMP/got"
 		same "names in $output" "$TMP/functions" "$TMP/got"
 	done
