@@ -198,12 +198,35 @@ test_names_must_match()
 	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
 }
 
-test_removing_and_adding_is_refused()
+test_what_adding_excludes_is_refused()
 {
+	local option
+
 	record_once
-	! "$PBM_PERF" inject --bpf-metadata=none --bpf-metadata-add "$TMP/lines" -i "$TMP/both" -o "$TMP/out" \
-		2>"$TMP/messages" || fail "perf inject accepts both"
-	want_message "--bpf-metadata=none and --bpf-metadata-add exclude each other"
+	for option in --bpf-metadata=none "--guest-data=$TMP/both,1"; do
+		! "$PBM_PERF" inject "$option" --bpf-metadata-add "$TMP/lines" -i "$TMP/both" -o "$TMP/out" \
+			2>"$TMP/messages" || fail "perf inject accepts $option"
+		want_message "--bpf-metadata-add can't be combined with --bpf-metadata=none or --guest-data"
+	done
+}
+
+# A function has no file, also if a file has its name.
+test_functions_get_no_build_id()
+{
+	local name
+
+	hold busy
+	spend 0 50000
+	record "$TMP/busy"
+	perfdata costs "$TMP/busy" | grep -q "^${HELD_IDS[0]}[[:space:]]" || fail "no samples of the program"
+	for name in $(perfdata ksymbols "$TMP/busy"); do
+		cp "$OUTPUT/hold" "$TMP/$name"
+	done
+	echo "${HELD_IDS[0]} - a=b" >"$TMP/one"
+	(cd "$TMP" && "$PBM_PERF" inject -b -i busy -o with-ids 2>messages && add one -b -i busy -o out)
+	perfdata types "$TMP/with-ids" | grep -x 67 >"$TMP/want"
+	perfdata types "$TMP/out" | grep -x 67 >"$TMP/got"
+	same "build ID events" "$TMP/want" "$TMP/got"
 }
 
 # refused LINE: perf inject refuses $TMP/broken because of this line, and writes nothing.
