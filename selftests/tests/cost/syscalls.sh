@@ -47,7 +47,7 @@ is_later_than()
 	(($(cut -d . -f 1 /proc/uptime) > $1))
 }
 
-# Wait, because perf reads new programs later (v7.3.4), or again (v6.16: those of less than a second).
+# Wait, because perf reads new programs later.
 await_settled()
 {
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
@@ -138,11 +138,9 @@ is_looked_up()
 	(($(lookups_by_id "$1") >= $2))
 }
 
-# A map may be bound to a program late. perf of v7.3.4 looks the program up when it loads, keeps it
-# open, and looks it up again only if it finds nothing and the recording ends. perf of v6.16 looks it
-# up when it loads, 20, 80 and 320 ms later, and when the recording ends. If two of these are due at
-# once, it looks only once.
-test_a_program_that_loads_is_looked_up_up_to_five_times()
+# A map may be bound to a program late. perf looks the program up when it loads, keeps it open, and
+# looks it up again only if it finds nothing and the recording ends.
+test_a_program_that_loads_is_looked_up_at_most_twice()
 {
 	local nr
 
@@ -155,7 +153,7 @@ test_a_program_that_loads_is_looked_up_up_to_five_times()
 	stop_recording
 	nr=$(lookups_by_id "${HELD_IDS[0]}")
 	echo "$nr lookups"
-	((nr && nr <= 5)) || fail "the program is looked up $nr times"
+	((nr && nr <= 2)) || fail "the program is looked up $nr times"
 }
 
 # perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols

@@ -218,7 +218,8 @@ test_functions_get_no_build_id()
 	hold busy
 	spend 0 50000
 	record "$TMP/busy"
-	perfdata costs "$TMP/busy" | grep -q "^${HELD_IDS[0]}[[:space:]]" || fail "no samples of the program"
+	perfdata costs "$TMP/busy" >"$TMP/costs"
+	grep -q "^${HELD_IDS[0]}[[:space:]]" "$TMP/costs" || fail "no samples of the program"
 	for name in $(perfdata ksymbols "$TMP/busy"); do
 		cp "$OUTPUT/hold" "$TMP/$name"
 	done

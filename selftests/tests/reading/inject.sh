@@ -301,24 +301,6 @@ test_unpatched_perf_inject_keeps_the_block()
 	same_samples "$TMP/both" "$TMP/out"
 }
 
-test_mode_header_makes_the_block_from_records_of_peer_perf()
-{
-	peer_perf
-	hold -o busy_v1 simple functions
-	record "$TMP/ours" --bpf-metadata=header
-	"$PBM_PEER_PERF" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
-	perfdata types "$TMP/peer" >"$TMP/types"
-	grep -q -x 84 "$TMP/types" || skip "$PBM_PEER_PERF writes no records"
-	inject --bpf-metadata=header -i "$TMP/peer" -o "$TMP/out"
-	want_no_records "$TMP/out"
-	same_samples "$TMP/peer" "$TMP/out"
-	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
-	held_lines "$TMP/ours" >"$TMP/want"
-	[[ -s $TMP/want ]] || fail "no block"
-	held_lines "$TMP/out" >"$TMP/got"
-	same "block" "$TMP/want" "$TMP/got"
-}
-
 # The recording looks like one of perf record --kcore, which some kernels do not allow.
 test_aslr_removes_addresses_of_the_kernel()
 {

@@ -253,41 +253,6 @@ test_map_that_is_bound_while_recording_starts()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# perf writes the set that it finds when it starts, and the larger set at the end. perf looks again
-# only at programs that were younger than a second at its first look. So if perf starts late, the
-# test tries again.
-test_second_map_that_is_bound_after_the_record_is_written()
-{
-	local symbol
-
-	for _ in {1..10}; do
-		: >"$TMP/list"
-		start_churn -s 1 -f 760001 -m wait
-		await_churn waiting
-		start_recording "$TMP/data" -a
-		tell_churn
-		await_churn ready
-		"${WORKLOAD[@]}"
-		stop_recording
-		release
-		perfdata places "$TMP/data" | awk '/_churn_760001$/ { print $1 }' >"$TMP/places"
-		[[ $(cat "$TMP/places") != begin ]] || continue
-		break
-	done
-	printf '%s\n' begin end >"$TMP/want"
-	same "places of the program's records" "$TMP/want" "$TMP/places"
-	perfdata check "$TMP/data"
-	check_churn --more "$TMP/list" "$TMP/data"
-	# If the header has no metadata, the last record counts.
-	perfdata strip-block "$TMP/data" "$TMP/no-block"
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/no-block" -o "$TMP/again"
-	symbol=$'\tchurn_760001\t'
-	perfdata block "$TMP/data" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/want"
-	perfdata block "$TMP/again" | grep -e "$symbol" | cut -f 1,2,4,5 >"$TMP/got"
-	(($(wc -l <"$TMP/want") == 3)) || fail "not 3 entries: $(cat "$TMP/want")"
-	same "metadata of the records" "$TMP/want" "$TMP/got"
-}
-
 # Print the offset of the end of a file's data, from its header
 data_end()
 {
@@ -572,29 +537,6 @@ knows_program()
 	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
 }
 
-# The program has no map when perf reads it. It might get one later, but is gone when perf looks
-# again. perf keeps a program open during a read, which strace makes slow.
-test_program_that_unloads_while_perf_reads_it_is_unknown()
-{
-	local symbol
-
-	start_slow_recording delay_exit=600000
-	hold busy
-	symbol=$(symbol_of 0)
-	await "the first look" knows_program "${HELD_IDS[0]}"
-	release
-	# The next look comes 20 ms after the last call of this one.
-	await "the next look" grep -q "{prog_id=${HELD_IDS[0]},.* = -1 ENOENT" "$TMP/strace"
-	kill "$TRACER"
-	wait "$TRACER" || :
-	stop_recording
-	has_ksymbol "$TMP/data" "$symbol"
-	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
-	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
-		fail "the file says that the program has no metadata, which perf can't know"
-	fi
-}
-
 program_has_ended()
 {
 	! "$BPFTOOL" prog show id "$1" >/dev/null 2>&1
@@ -616,19 +558,22 @@ test_program_that_unloads_while_perf_reads_it_is_known()
 }
 
 # Maps can be bound right after the load. If perf ends so soon, it can't know that there are none. The
-# main thread reads the program as soon as the side band thread, which strace makes slow, has it.
+# main thread reads the program as soon as the side band thread, which strace makes slow, has it. If
+# the machine is so busy that this takes 20 ms, perf knows, and the test tries again.
 test_program_that_loads_just_before_the_end_is_unknown()
 {
-	start_slow_recording delay_exit=300000
-	hold busy
-	await "the first look" knows_program "${HELD_IDS[0]}"
-	stop_recording
-	wait "$TRACER" || :
-	has_ksymbol "$TMP/data" "$(symbol_of 0)"
-	perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
-	if grep -x -e "${HELD_IDS[0]}" "$TMP/without"; then
-		fail "the file says that the program has no metadata, which perf can't know"
-	fi
+	for _ in {1..5}; do
+		start_slow_recording delay_exit=300000
+		hold busy
+		await "the first look" knows_program "${HELD_IDS[0]}"
+		stop_recording
+		wait "$TRACER" || :
+		has_ksymbol "$TMP/data" "$(symbol_of 0)"
+		perfdata without "$TMP/data" | cut -f 1 >"$TMP/without"
+		grep -x -e "${HELD_IDS[0]}" "$TMP/without" || return 0
+		release
+	done
+	fail "the file says that the program has no metadata, which perf can't know"
 }
 
 # New programs that perf keeps open may not take the file descriptors that it needs to read them.
