@@ -53,6 +53,22 @@ test_a_section_of_17_mib()
 	same "entries" "$TMP/want" "$TMP/got"
 }
 
+# Names in events have at most 511 characters, with bpf_prog_<tag>_ before the name of the function.
+# glibc aborts perf record if it writes behind the memory of an event.
+test_a_function_name_of_511_characters_is_cut()
+{
+	local name
+
+	hold long_name
+	LD_PRELOAD=libc_malloc_debug.so.0 GLIBC_TUNABLES=glibc.malloc.check=3 record "$TMP/data"
+	perfdata check "$TMP/data"
+	name=$(symbol_of 0)
+	echo "${name:0:511}" >"$TMP/want"
+	"$PBM_PERF" script --show-bpf-events -i "$TMP/data" >"$TMP/data.script"
+	sed -n "s/.*PERF_RECORD_KSYMBOL .* name \(${name:0:99}\)/\1/p" "$TMP/data.script" >"$TMP/got"
+	same "name" "$TMP/want" "$TMP/got"
+}
+
 # hold_as NAME: hold the program simple with key NAME in place of version
 hold_as()
 {
