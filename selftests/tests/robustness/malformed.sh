@@ -1337,6 +1337,22 @@ test_events_that_the_kernel_wrote_too_long_are_read()
 	done
 }
 
+# The size of an event has 16 bits, so a longer name may not fit.
+test_an_event_without_room_for_a_longer_name_keeps_its_name()
+{
+	local size
+
+	for size in 65528 1024; do
+		generate "events of $size bytes" <<-END
+			file.stale = bytes($size - len(file.ksymbol(perfgen.ALPHA)))
+		END
+		run inject --bpf-metadata-names=version -i "$TMP/file" -o "$TMP/named"
+		run script --show-bpf-events -i "$TMP/named"
+		check_number "samples" "$SAMPLES" " $EVENT: "
+		check_number "longer names" $((size == 1024 ? 2 : 0)) 'PERF_RECORD_KSYMBOL .*\[version='
+	done
+}
+
 # Without sample ids, perf cannot tell whether the bytes at the end of an event belong to it.
 test_events_without_sample_ids_keep_their_length()
 {
