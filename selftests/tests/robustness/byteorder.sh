@@ -131,6 +131,16 @@ test_inject_swaps_files()
 	done
 }
 
+# perf writes the feature of the programs anew only for their metadata.
+test_inject_leaves_out_programs_without_metadata()
+{
+	write_both_with <<<'file.block = b""'
+	inject_both
+	"$PBM_PERF" report --header-only -i "$TMP/own" | grep '^# bpf_prog_info 7:' >"$TMP/out"
+	"$PBM_PERF" report --header-only -i "$TMP/other" | grep '^# missing features:' >"$TMP/out"
+	grep -q -w BPF_PROG_INFO "$TMP/out" || fail "the feature is there: $(cat "$TMP/out")"
+}
+
 # perf leaves out features that it cannot swap, and finds the features after them.
 test_inject_swaps_a_pipe_to_a_file()
 {
