@@ -288,7 +288,7 @@ test_disk_that_is_full_before_all_records_are_written()
 	END
 	chmod +x "$TMP/full-perf"
 	PBM_PERF=$TMP/full-perf record_many_keys
-	grep -x "Couldn't synthesize final BPF metadata of program [0-9]*." "$TMP/perf.err" || fail "perf says: $(cat "$TMP/perf.err")"
+	grep -x "Couldn't synthesize the BPF metadata of program [0-9]*." "$TMP/perf.err" || fail "perf says: $(cat "$TMP/perf.err")"
 	echo "the data ends at $(data_end "$TMP/data"), the file at $(stat -c %s "$TMP/data")"
 	(($(data_end "$TMP/data") <= $(stat -c %s "$TMP/data"))) || fail "more data than there is in the file"
 	perfdata types "$TMP/data" >"$TMP/types"
