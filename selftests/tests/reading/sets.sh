@@ -201,6 +201,42 @@ test_a_program_whose_events_occur_twice_counts_once()
 	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
 }
 
+# The event of an unload is lost, and the next program has the address.
+test_a_program_has_no_samples_of_one_that_was_at_its_address()
+{
+	local infos
+
+	for infos in 0 2; do
+		made_up <<-END
+			old, new = perfgen.ALPHA, (11, "aabbccddeeff0011", "gamma", perfgen.ALPHA[3], [])
+			file.infos, file.nr_infos = [file.prog_info(old), file.prog_info(new)][:$infos], $infos
+
+			def records():
+			    return (file.ksymbol(old) + file.bpf_event(old) + file.sample(old[3] + 16) * 3 +
+			            file.ksymbol(new) + file.bpf_event(new) + file.sample(new[3] + 16))
+
+			file.records = records
+		END
+		rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
+		printf '%s\t%s\n' '11 gamma' 1 '7 alpha' 3 >"$TMP/want"
+		same "programs with $infos infos" "$TMP/want" "$TMP/got"
+	done
+}
+
+# The name is from the file, too: it can't begin a line of its own.
+test_a_name_in_a_line_of_the_header_is_escaped()
+{
+	made_up <<-'END'
+		perfgen.ALPHA = (*perfgen.ALPHA[:2], "a\x1b\n# b", *perfgen.ALPHA[3:])
+		file.infos = [file.prog_info(perfgen.ALPHA)]
+		file.nr_infos = 1
+	END
+	"$PBM_PERF" report --header-only -i "$TMP/made-up" | grep -a '^# bpf_metadata 7 a' >"$TMP/got" ||
+		fail "no line with the name"
+	grep -a -q '^# bpf_metadata 7 a.*# b: answer=42' "$TMP/got" || fail "the line is $(cat -v "$TMP/got")"
+	! grep -P '\x1b' "$TMP/got" || fail "an escape character is printed"
+}
+
 # An interpreted program has the address of a kernel function.
 test_an_interpreted_program_gets_no_samples_of_the_kernel()
 {

@@ -119,6 +119,15 @@ test_programs_that_a_recorded_process_runs()
 	check_samples "$TMP/data"
 }
 
+# Samples have registers then, but the event that sees the loads has no samples.
+test_programs_that_a_process_runs_while_registers_are_recorded()
+{
+	start_runner
+	replace_while_recording -p "$RUNNER_PID" --user-regs
+	end_runner
+	check_samples "$TMP/data"
+}
+
 test_programs_that_a_recorded_thread_runs()
 {
 	start_runner
