@@ -257,6 +257,29 @@ test_options_that_leave_the_event_out()
 	done
 }
 
+# The buffers of the event must not use up the memory that the user may lock for those of samples.
+test_who_may_not_lock_memory_gets_no_event()
+{
+	setpriv --inh-caps -ipc_lock --bounding-set -ipc_lock \
+		"$PBM_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
+	"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
+	grep -q 'ksymbol: 1' "$TMP/got" || fail "the tracking event lacks ksymbol: $(cat "$TMP/got")"
+}
+
+test_perf_record_ends_with_an_error_if_nothing_can_be_mapped()
+{
+	local status=0
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not installed"
+	strace -qq -f -o "$TMP/strace" -P 'anon_inode:[perf_event]' -e trace=mmap -e inject=mmap:error=ENOMEM \
+		"$PBM_PERF" record -N -e cpu-clock -e page-faults -o "$TMP/data" -- "${WORKLOAD[@]}" \
+		2>"$TMP/perf.err" || status=$?
+	grep -q INJECTED "$TMP/strace" || fail "no mmap() failed"
+	((status == 255)) || fail "the exit status is $status: $(cat "$TMP/perf.err")"
+	grep -q 'failed to mmap' "$TMP/perf.err" || fail "perf says: $(cat "$TMP/perf.err")"
+}
+
 WARNING="BPF programs that other tasks load are not recorded"
 
 # want_warnings NUMBER FILE: perf report and perf script print NUMBER warnings, but none if they do not show
