@@ -118,10 +118,11 @@ test_programs_whose_events_are_compressed()
 	done
 }
 
+# perf inject -s puts the events in order, too: all PERF_RECORD_FINISHED_ROUND come first.
 test_events_other_than_metadata_stay()
 {
 	record_once
-	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
+	"$PBM_PERF" inject -s --bpf-metadata=header -i "$TMP/both" -o "$TMP/header"
 	"$PBM_PERF" script -D -i "$TMP/header" | sed -E 's/0x[0-9a-f]*@[^ ]* //; s/^(-?[0-9]+ [0-9]+ )0x[0-9a-f]+ /\1/; /FEATURE/d' |
 		without_vdso_names >"$TMP/want"
 	add "$TMP/lines" -i "$TMP/both" -o "$TMP/out"
