@@ -41,17 +41,10 @@
 #include "util/synthetic-events.h"
 #include "util/tool.h"
 
-/* In v7.3, the node of a program has its metadata. The Makefile defines this. */
-#ifdef HAS_NODES
-#define PROG_TEXT(prog)	perf_env__bpf_metadata((prog)->env, (prog)->node)
-#else
-#define PROG_TEXT(prog)	bpf_metadata__sort_text(&(prog)->env->bpf_metadata, (prog)->id)
-#endif
-
 enum input_flags {
 	INPUT_SWAPPED	= 1,	/* from a machine with the other byte order */
 	INPUT_PIPE	= 2,	/* the format of a pipe */
-	INPUT_CUT	= 4,	/* the file ends in the middle of the records */
+	INPUT_CUT	= 4,	/* the pipe ends in the middle of the records */
 	INPUT_BLOCK	= 8,	/* a block, not records */
 	INPUT_FLAGS	= 15,
 };
@@ -265,7 +258,7 @@ static void print_program(struct dso *dso)
 	struct dso_bpf_prog *prog = dso__bpf_prog(dso);
 
 	if (dso__binary_type(dso) == DSO_BINARY_TYPE__BPF_PROG_INFO && prog->env)
-		print_metadata(prog->id, PROG_TEXT(prog));
+		print_metadata(prog->id, perf_env__bpf_metadata(prog->env, prog->node));
 }
 
 static int process_sample(const struct perf_tool *tool __maybe_unused, union perf_event *event,
@@ -305,7 +298,6 @@ static int ignore_event(const struct perf_tool *tool __maybe_unused,
 	return 0;
 }
 
-#ifdef HAS_NODES
 static void print_node(struct bpf_prog_info_node *node, void *data __maybe_unused)
 {
 	if (node->metadata)
@@ -316,19 +308,6 @@ static void print_programs(struct perf_session *session)
 {
 	perf_env__iterate_bpf_prog_info(&session->header.env, print_node, NULL);
 }
-#else
-static void print_programs(struct perf_session *session)
-{
-	struct bpf_metadata *md = &session->header.env.bpf_metadata;
-	struct bpf_metadata_prog *progs;
-	u32 nr;
-
-	progs = bpf_metadata__progs(md, &nr);
-	for (u32 i = 0; progs && i < nr; i++)
-		print_metadata(progs[i].id, bpf_metadata__sort_text(md, progs[i].id));
-	free(progs);
-}
-#endif
 
 static void use_table(struct perf_session *session)
 {
@@ -414,6 +393,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	size--;
 
 	if ((flags & INPUT_BLOCK) && (flags & (INPUT_CUT | INPUT_PIPE)))
+		return -1;
+	if ((flags & INPUT_CUT) && !(flags & INPUT_PIPE))
 		return -1;
 	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];
 	if (flags & INPUT_BLOCK) {

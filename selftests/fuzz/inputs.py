@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import perfdata  # noqa: E402
 
-PIPE, CUT, BLOCK = 2, 4, 8
+SWAPPED, PIPE, CUT, BLOCK = 1, 2, 4, 8
 MAX_SIZE = 16384
 
 
@@ -24,7 +24,7 @@ def inputs(path):
     data = perfdata.PerfData(path)
     records = b"".join(data.bytes[at:at + size] for at, kind, size in data.records
                        if kind == perfdata.METADATA)
-    for flags in (0, PIPE, CUT):
+    for flags in (0, PIPE, PIPE | CUT):
         yield flags, records
     place, size = data.block_place()
     yield BLOCK, data.bytes[place:place + size]

@@ -178,19 +178,6 @@ test_a_program_that_the_header_lacks_has_the_set_of_its_record()
 	want_sets 'version="2.0"\t2' 'version="header"\t2'
 }
 
-# In a pipe, the names come from PERF_RECORD_KSYMBOL, which anybody may have written.
-test_control_characters_in_names_are_hidden()
-{
-	made_up <<-'END'
-		file = perfgen.File(pipe=True)
-		perfgen.ALPHA = (*perfgen.ALPHA[:2], "al\x1bpha", *perfgen.ALPHA[3:])
-	END
-	"$PBM_PERF" script -F bpf_prog -i "$TMP/made-up" >"$TMP/got"
-	"$PBM_PERF" report --stdio -s bpf_prog -i "$TMP/made-up" >>"$TMP/got"
-	(($(grep -c '7[: ]al.*pha' "$TMP/got") == 3)) || fail "not 3 lines with the name: $(cat "$TMP/got")"
-	! grep -P '\x1b' "$TMP/got" || fail "an escape character is printed"
-}
-
 # If a program loads while perf record starts, perf record and the kernel both write its events.
 test_a_program_whose_events_occur_twice_counts_once()
 {

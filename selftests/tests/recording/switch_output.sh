@@ -128,6 +128,19 @@ test_a_file_without_programs_does_not_change_the_next_one()
 	check_numbers 2 1 2
 }
 
+# The map of program $1 is bound in the second file.
+bind_in_second_file()
+{
+	tell_churn
+	await_churn ready
+	stop_recording
+	perfdata all-entries "$(nth_file 1)" >"$TMP/first"
+	! grep -e "churn_$1" "$TMP/first" || fail "file 1 already has the metadata"
+	perfdata all-entries "$(nth_file 2)" >"$TMP/second"
+	grep -P "_churn_$1\tnumber\t$1\$" "$TMP/second" || fail "no metadata in file 2"
+	perfdata block "$(nth_file 2)" | grep -P "\tchurn_$1\t.*\tnumber\t$1\$"
+}
+
 # perf looks again for maps of a new program, even if a file has ended meanwhile.
 test_map_that_is_bound_after_a_switch()
 {
@@ -137,14 +150,27 @@ test_map_that_is_bound_after_a_switch()
 	await_churn waiting
 	switch_by_signal 1
 	await_read
-	tell_churn
-	await_churn ready
-	stop_recording
-	perfdata all-entries "$(nth_file 1)" >"$TMP/first"
-	! grep -e 'churn_760002' "$TMP/first" || fail "file 1 already has the metadata"
-	perfdata all-entries "$(nth_file 2)" >"$TMP/second"
-	grep -P '_churn_760002\tnumber\t760002$' "$TMP/second" || fail "no metadata in file 2"
-	perfdata block "$(nth_file 2)" | grep -P '\tchurn_760002\t.*\tnumber\t760002$'
+	bind_in_second_file 760002
+}
+
+# perf reads the program first for the end of a file. For the next file, it is older than the time
+# in which libbpf binds maps.
+test_map_of_a_program_that_perf_sees_late_is_bound_after_a_switch()
+{
+	clean_files
+	start_recording "$TMP/data" -a --switch-output
+	kill -STOP "$PERF_PID"
+	start_churn -s 1 -f 760003 -b wait
+	await_churn waiting
+	sleep 0.1
+	kill -USR2 "$PERF_PID"
+	# Another thread may receive the signal, so also wake the main thread by a command.
+	send_control ping
+	kill -CONT "$PERF_PID"
+	await_ack
+	await "file 1" has_files 1
+	await_new_name
+	bind_in_second_file 760003
 }
 
 # Print the memory of perf in KiB, without mapped files.

@@ -77,10 +77,7 @@ test_errors_of_a_fake_perf_are_found()
 	must_find 'kill -SEGV $$' "dies from signal 11"
 	must_find 'exec head -c 100M /dev/zero' "writes more than 64 MiB"
 	PBM_TIME_LIMIT=2 must_find 'exec sleep 1000' "takes more than"
-	must_find "printf '\\033[1m'" "prints a control character"
-	must_find "printf '\\302\\233'" "prints a control character"
-	must_find "printf 'a\\233'" "prints a control character"
-	pretend 'printf "\\303\\233\\t\\377\\n"; exit 1' || fail "finds an error: $(cat "$TMP/out")"
+	pretend 'echo error; exit 1' || fail "finds an error: $(cat "$TMP/out")"
 }
 
 test_perf_reads_mutated_recordings()
