@@ -935,6 +935,15 @@ arm_spe()
 	sed -n '/AUXTRACE_INFO type: 4/,/^$/s/^  *\(.*[^ ]\) *:\([0-9a-fx]*\)$/\1 \2/p' "$TMP/out" >"$TMP/got"
 }
 
+# Times are converted with PERF_RECORD_TIME_CONV, which the file lacks.
+test_samples_beside_arm_spe_without_a_time_conversion_are_read()
+{
+	arm_spe 4 1 3 3
+	check_script "$TMP/file"
+	run report --stdio -i "$TMP/file"
+	check_number "samples of perf report" 1 "^# Samples: $SAMPLES "
+}
+
 test_arm_spe_metadata_is_printed_up_to_its_end()
 {
 	local params
