@@ -9,10 +9,11 @@
  *
  * For each program, churn prints a line "NUMBER ID NAME BOUND LIFE". BOUND is the time when its
  * last map was bound (monotonic clock, in microseconds). LIFE is how many milliseconds the program
- * lived from then on, "told" (-l wait) or "stays". "late AT LATE" means that an action was due at AT
- * and came LATE microseconds later (-d). churn prints "waiting" before it waits for a line of standard
- * input (-w, -b wait, -m wait, -l wait). It prints "ready" when all programs are loaded, and all except those that stay have
- * ended. Programs that stay end when standard input is closed.
+ * lived from then on, "told" (-l wait, if .rodata was not bound late) or "stays". "late AT LATE"
+ * means that an action was due at AT and came LATE microseconds later (-d). churn prints "waiting"
+ * before it waits for a line of standard input (-w, -b wait, -m wait, -l wait). It prints "ready"
+ * when all programs are loaded, and all except those that stay have ended. Programs that stay end
+ * when standard input is closed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -35,6 +36,8 @@
 /* When a line of standard input comes */
 #define WHEN_TOLD (NEVER - 1)
 #define MS 1000000ULL
+/* perf waits for the maps of a new program for 20 ms. */
+#define PERF_WAITS (20 * MS)
 
 static const char usage[] =
 "usage: churn [options]\n"
@@ -81,7 +84,9 @@ struct prog {
 	int life;
 	int fd, map_fd, more_fd;
 	__u32 id;
-	uint64_t bound_at;
+	uint64_t load_at, bound_at;
+	/* This process had to wait for a CPU longer than perf waits for the map. */
+	bool is_bound_late;
 	/* The next action and its time */
 	void (*next)(struct prog *prog);
 	uint64_t next_at;
@@ -230,7 +235,7 @@ static void unload(struct prog *prog)
 
 	close(prog->fd);
 	snprintf(life, sizeof(life), "%llu", (unsigned long long)ms);
-	print_program(prog, opt.life_waits ? "told" : life);
+	print_program(prog, opt.life_waits && !prog->is_bound_late ? "told" : life);
 	then(prog, NULL, NEVER);
 }
 
@@ -262,6 +267,8 @@ static void bind_map(struct prog *prog)
 		checked(bpf_prog_bind_map(prog->fd, prog->map_fd, NULL), "bind .rodata");
 	close(prog->map_fd);
 	prog->bound_at = now();
+	prog->is_bound_late = opt.bind == BIND_AFTER &&
+			      prog->bound_at - prog->load_at > opt.bind_delay * MS + PERF_WAITS;
 	if (opt.more_delay < 0)
 		settle(prog);
 	else
@@ -276,6 +283,7 @@ static void load(struct prog *prog)
 	create_rodata(prog, &sec, funcs);
 	if (opt.more_delay >= 0)
 		prog->more_fd = create_more(prog);
+	prog->load_at = now();
 	load_program(prog, btf__fd(sec.btf), funcs);
 	section__exit(&sec);
 	then(prog, bind_map, now() + opt.bind_delay * MS);
