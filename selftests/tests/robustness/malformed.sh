@@ -779,6 +779,16 @@ test_names_of_build_ids_have_any_length()
 	check_script "$TMP/file"
 }
 
+# Kernels up to at least v6.18 write such events if another perf records build IDs.
+test_a_build_id_of_more_than_20_bytes_is_cut()
+{
+	generate "a build ID of 255 bytes" <<-'END'
+		file.odd = file.mmap2(b"/bin/true", b"\xff" + bytes(3) + bytes(range(20)), perfgen.MMAP_BUILD_ID | 2)
+	END
+	run script --show-mmap-events -i "$TMP/file"
+	grep -q ' <000102030405060708090a0b0c0d0e0f10111213>\]: .* /bin/true$' "$TMP/out" || fail "$CASE: $(cat "$TMP/out")"
+}
+
 # With MALLOC_PERTURB_, malloc() fills new memory, so that perf finds no NUL there by chance.
 test_a_string_without_nul_ends_where_it_says()
 {
@@ -902,20 +912,43 @@ test_a_short_read_of_the_other_byte_order_is_read()
 	grep -q " PERF_RECORD_READ: 1 2 $EVENT 3\$" "$TMP/out" || fail "$CASE: not swapped: $(grep READ "$TMP/out")"
 }
 
-# The file lacks the events that perf stat record writes before its rounds.
-test_a_round_of_statistics_without_counters_is_an_error()
+# check_stat STATUS LINE EVENTS COMMAND...: both events of a file, which has these events of
+# statistics, have counters. "count" is of the first one. Check the output of COMMAND.
+check_stat()
 {
-	local command
-
-	generate "a round without counters" <<-'END'
-		file.odd = file.record(77, file.u64(1, 1000000000))
+	generate "$3" <<-END
+		file.events = [(1, perfgen.IDENTIFIER), (2, perfgen.IDENTIFIER)]
+		threads = file.record(73, file.u64(2, 1) + bytes(16) + file.u64(2) + bytes(16))
+		cpus = file.record(74, file.pack("HHHH", 0, 1, 0, 0))
+		whole, per_thread = (file.record(75, file.u64(1, 0, mode)) for mode in (1, 7))
+		count = file.record(76, file.u64(1) + file.u32(0, 0) + file.u64(5000000, 1, 1))
+		end = file.record(77, file.u64(1, 1000000000))
+		file.odd = $3
 	END
-	for command in script 'stat report'; do
-		# shellcheck disable=SC2086 # several words
-		run_to '[1-9]*' $command -i "$TMP/file"
-		grep -q -x 'Stat round without counters.' "$TMP/out" ||
-			fail "$CASE: no error of perf $command: $(cat "$TMP/out")"
+	run_to "$1" "${@:4}" -i "$TMP/file"
+	grep -q -x -e "$2" "$TMP/out" || fail "$CASE: perf $4: $(cat "$TMP/out")"
+}
+
+# The first files lack events that perf stat record writes before its rounds.
+test_statistics_without_counters_are_an_error()
+{
+	local events error='Stat round without counters\.'
+
+	for events in end cpus+end threads+end threads+cpus+end threads+cpus+count+end; do
+		check_stat '[1-9]*' "$error" "$events" script
+		check_stat '[1-9]*' "$error" "$events" stat report
 	done
+	check_stat '[1-9]*' "$error" per_thread+threads+cpus+count+end stat report
+	error='\(Failed to find perf count\|Invalid CPU\) .*'
+	for events in count whole+count+end; do
+		check_stat '[1-9]*' "$error" "$events" script
+		check_stat '[1-9]*' "$error" "$events" stat report
+	done
+	for events in threads+cpus+whole+count+end whole+threads+cpus+count+end; do
+		check_stat 0 ' *0 *1 *5000000 .* cpu-clock *' "$events" script
+		check_stat 0 ' *5\.00 msec cpu-clock .*' "$events" stat report
+	done
+	check_stat 0 ' *-1 *5\.00 msec cpu-clock .*' threads+cpus+per_thread+count+end stat report
 	CASE="perf stat record"
 	run_to 0 stat record -o "$TMP/stat" -e task-clock,page-faults true
 	run script -i "$TMP/stat"
