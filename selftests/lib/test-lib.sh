@@ -96,6 +96,8 @@ BESIDE=no
 # If SCALE is 1, the workload takes less than 0.1 s and gives hundreds of samples.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
+# The events of start_recording
+EVENTS=(-e cpu-clock)
 COMMAND=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
@@ -324,7 +326,7 @@ launch_recording()
 
 	shift
 	open_control
-	nice -n -15 "$PBM_PERF" record -N -e cpu-clock -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
+	nice -n -15 "$PBM_PERF" record -N "${EVENTS[@]}" -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
 		"$@" -o "$file" "${COMMAND[@]}" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
 	PERF_PID=$!
 }

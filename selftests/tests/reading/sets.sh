@@ -96,7 +96,7 @@ test_rows_do_not_depend_on_when_a_program_becomes_known()
 }
 
 # If a function calls another one of its program, the sample counts once. If the programs are not
-# known yet, they may have the same name.
+# known yet, they may have the same name, but not the same row of bpf_prog.
 test_functions_in_a_call_chain_count_once()
 {
 	local key
@@ -106,11 +106,15 @@ test_functions_in_a_call_chain_count_once()
 		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
 		[[ $(awk '{ print $1, $2 }' "$TMP/got" | xargs) = '100.00% 66.67% 33.33% 33.33%' ]] ||
 			fail "$key: other shares: $(cat "$TMP/got")"
-		with_late_events 2 other,other
-		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
-		[[ $(awk '{ print $1, $2 }' "$TMP/got" | sort | xargs) = '100.00% 0.00% 100.00% 100.00%' ]] ||
-			fail "$key: other shares of callers: $(cat "$TMP/got")"
 	done
+	with_late_events 2 other,other
+	"$PBM_PERF" report --stdio -q --children -g none -s bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	[[ $(awk '{ print $1, $2 }' "$TMP/got" | sort | xargs) = '100.00% 0.00% 100.00% 100.00%' ]] ||
+		fail "other shares of callers: $(cat "$TMP/got")"
+	# No event tells which programs these are.
+	with_late_events 9
+	"$PBM_PERF" report --stdio -q --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/got"
+	[[ $(xargs <"$TMP/got") = '100.00% 100.00% (unknown)' ]] || fail "shares of unknown programs: $(cat "$TMP/got")"
 }
 
 # The header has both programs, and the records one of them.
@@ -207,6 +211,29 @@ test_a_program_has_no_samples_of_one_that_was_at_its_address()
 		rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
 		printf '%s\t%s\n' '11 gamma' 1 '7 alpha' 3 >"$TMP/want"
 		same "programs with $infos infos" "$TMP/want" "$TMP/got"
+	done
+}
+
+# perf takes a page for each trampoline that exists when it starts.
+test_a_program_has_no_samples_of_a_trampoline_at_its_address()
+{
+	local offset
+
+	for offset in 0 0x400; do
+		made_up <<-END
+			prog = perfgen.ALPHA
+
+			def records():
+			    image = file.u64(prog[3] - $offset) + file.pack("IHH", 0x1000, 1, 0)
+			    image += b"bpf_trampoline_123".ljust(24, b"\\0") + file.sample_id()
+			    return (file.record(perfgen.KSYMBOL, image, perfgen.KERNEL) + file.sample(prog[3] + 16) +
+			            file.ksymbol(prog) + file.bpf_event(prog) + file.sample(prog[3] + 16) * 2)
+
+			file.records = records
+		END
+		rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
+		printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 2 N/A bpf_trampoline_123 1 >"$TMP/want"
+		same "rows with a trampoline $offset before the program" "$TMP/want" "$TMP/got"
 	done
 }
 

@@ -119,6 +119,27 @@ test_programs_that_a_recorded_process_runs()
 	check_samples "$TMP/data"
 }
 
+# perf record leaves the first event out. The second one has another sample id.
+test_loads_are_seen_once_if_the_first_event_cannot_be_opened()
+{
+	local EVENTS=(-e software/config=0x63/ -e sched:sched_switch)
+
+	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	start_runner
+	start_recording "$TMP/data" -p "$RUNNER_PID"
+	hold busy_v1
+	await_read
+	control stop
+	wait "$PERF_PID" || fail "perf record: $(cat "$TMP/perf.err")"
+	PERF_PID=
+	end_runner
+	grep -q 'software/config=0x63/' "$TMP/perf.err" || fail "all events were opened: $(cat "$TMP/perf.err")"
+	"$PBM_PERF" script --show-bpf-events -i "$TMP/data" >"$TMP/out"
+	sed -n "s/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* name \($(symbol_of 0)\)\$/\1 \2/p" "$TMP/out" >"$TMP/got"
+	echo ":$HOLDER_PID $(symbol_of 0)" >"$TMP/want"
+	same "tasks that load" "$TMP/want" "$TMP/got"
+}
+
 # Samples have registers then, but the event that sees the loads has no samples.
 test_programs_that_a_process_runs_while_registers_are_recorded()
 {
