@@ -183,19 +183,21 @@ test_patches_that_changed_are_built()
 	sed -i 's/and was not/and was none/' "$PATCHES/fixes/a.patch"
 	check 0 --changed
 	built fixes/a.patch
+	# Git does not know the new patch, which is not the last one.
 	write_patch add/c.patch c.c 2 'c two'
 	make_good add/c.patch c.c
+	sed -i -n '/core/ { H; d; }; p; $ { g; s/\n//; p; }' "$SERIES"
 	check 0 --changed
-	built fixes/a.patch add/c.patch
+	built fixes/a.patch add/c.patch core/b.patch
 	"${git[@]}" add patches
 	"${git[@]}" commit -q -m y
 	check 0 --changed=HEAD~1
-	built fixes/a.patch add/c.patch
+	built fixes/a.patch add/c.patch core/b.patch
 	# After a patch was removed, the last one shows the result.
 	sed -i '/^# part fixes/d; /^fixes/d' "$SERIES"
 	rm "$PATCHES/fixes/a.patch"
 	check 0 --changed
-	built add/c.patch
+	built core/b.patch
 	check 2 --changed --fast
 	printed "--fast builds nothing, and excludes --from and --changed"
 }

@@ -107,6 +107,8 @@ test_command_of_the_same_name_is_not_overwritten()
 		echo mine >"$DEST$PREFIX/bin/$name"
 		refused "$DEST$PREFIX/bin/$name is there and not from this script" --destdir "$DEST" --name perf "$TAG"
 		[[ $(<"$DEST$PREFIX/bin/$name") = mine ]] || fail "the other $name is gone"
+		ln -sf /nowhere "$DEST$PREFIX/bin/$name"
+		refused "$DEST$PREFIX/bin/$name is there and not from this script" --destdir "$DEST" --name perf "$TAG"
 		rm "$DEST$PREFIX/bin/$name"
 	done
 }

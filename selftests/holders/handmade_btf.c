@@ -4,7 +4,10 @@
  * standard input ends (as hold.c does).
  *
  *   handmade_btf types       enum64, signed, narrow and wide enums, chars of gcc, ...
- *   handmade_btf maps        several maps with equal keys; some are not metadata
+ *   handmade_btf maps        several maps with equal keys; some are not metadata. A second
+ *                            program has only the last one
+ *   handmade_btf second      the second of two maps has no key. A second program has only
+ *                            this map
  *   handmade_btf twice       two variables of a map have the same name
  *   handmade_btf no-btf      a program without BTF whose map has BTF
  *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
@@ -229,7 +232,19 @@ static void load_maps(void)
 		int_map(".rodata.a", 5, KEYS("in_a", "equal")),
 	};
 
-	load_program("handmade_maps", true, maps, sizeof(maps) / sizeof(maps[0]));
+	load_program("handmade_maps", true, maps, 5);
+	load_program("handmade_last", true, maps + 4, 1);
+}
+
+static void load_second(void)
+{
+	const int maps[] = {
+		int_map(".rodata", 1, KEYS("key")),
+		int_map(".rodata.b", 2, KEYS("")),
+	};
+
+	load_program("handmade_second", true, maps, 2);
+	load_program("handmade_none", true, maps + 1, 1);
 }
 
 /* Two variables have the same name and different values. Another variable follows. */
@@ -338,6 +353,7 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "types", load_types },
 		{ "maps", load_maps },
+		{ "second", load_second },
 		{ "twice", load_twice },
 		{ "no-btf", load_no_btf },
 		{ "names", load_names },

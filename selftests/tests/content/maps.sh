@@ -34,6 +34,9 @@ test_first_map_wins_on_equal_keys_and_only_rodata_counts()
 	hold_handmade maps
 	entries_of_held
 	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
+	# perf reads the map that both programs have only once.
+	values entries "$TMP/data.script" "$(symbol_of 1)" | sort >"$TMP/got"
+	want_entries equal 5 in_a 5
 }
 
 # BTF with two variables of the same name is valid, although compilers do not write it.
@@ -123,22 +126,37 @@ test_metadata_is_unknown_if_the_map_cannot_be_opened()
 	hold -o busy_v1
 	spend 0 $((100000 / SCALE))
 	PBM_PERF=$TMP/denied-perf record "$TMP/data" -F 999
-	want_unknown
+	want_unknown "$(own busy)"
 	release
 	PBM_PERF=$TMP/denied-perf start_recording "$TMP/data" -a -F 999
 	hold -o busy_v1
 	spend 0 $((100000 / SCALE))
 	"${WORKLOAD[@]}"
 	stop_recording
-	want_unknown
+	want_unknown "$(own busy)"
 }
 
+# perf does not read the second map, because it has no key.
+test_metadata_is_unknown_if_the_first_map_cannot_be_read()
+{
+	# BPF_MAP_LOOKUP_ELEM fails with EPERM.
+	deny_bpf 1 1
+	hold_handmade second
+	PBM_PERF=$TMP/denied-perf record "$TMP/data"
+	show "$TMP/data"
+	shows_no_record "$(symbol_of 0)"
+	perfdata without "$TMP/data" >"$TMP/got"
+	grep -e "^${HELD_IDS[1]}"$'\t' "$TMP/got" || fail "the header lacks the program without metadata"
+	! grep -e "^${HELD_IDS[0]}"$'\t' "$TMP/got" || fail "the header says that the program has no metadata"
+}
+
+# want_unknown NAME
 want_unknown()
 {
 	show "$TMP/data"
-	shows_no_record "bpf_prog_[0-9a-f]+_$(own busy)"
+	shows_no_record "bpf_prog_[0-9a-f]+_$1"
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
-	grep -E -e "% +${HELD_IDS[0]} $(own busy) +\(unknown\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
+	grep -E -e "% +${HELD_IDS[0]} $1 +\(unknown\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
 
 run_tests

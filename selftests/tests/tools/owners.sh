@@ -441,6 +441,11 @@ test_package_manager_is_asked_once_and_never_for_containers()
 	want "${HELD_IDS[0]}" exe "$CAT"
 	want "${HELD_IDS[0]}" package ""
 	[[ ! -s $TMP/dpkg-query && ! -s $TMP/rpm ]] || fail "queries of a container: $(cat "$TMP/dpkg-query" "$TMP/rpm")"
+	# A process of the host has the same executable.
+	make_process 8 "${HELD_IDS[1]}" '0::/\n'
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" package ""
+	want_package "${HELD_IDS[1]}" "$CAT"
 }
 
 test_rpm_is_asked_for_what_dpkg_does_not_know()

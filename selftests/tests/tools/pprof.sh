@@ -186,14 +186,14 @@ test_two_events()
 
 	hold busy_v1
 	spend 0 40000
-	record "$TMP/two" -e task-clock -c 500000
+	record "$TMP/two" -e task-clock:k -c 500000
 	to_profile "$TMP/two"
 	pprof -raw | sed -n '/^Samples:/ { n; p; }' >"$TMP/got"
-	grep -q -x 'cpu-clock_sample/count cpu-clock_event/nanoseconds.* task-clock_sample/count task-clock_event/nanoseconds' \
+	grep -q -x 'cpu-clock_sample/count cpu-clock_event/nanoseconds.* task-clock:k_sample/count task-clock:k_event/nanoseconds' \
 		"$TMP/got" || fail "sample types: $(cat "$TMP/got")"
 	"$PBM_PERF" script -G -F event,period,bpf_prog -i "$TMP/two" |
 		awk -v id="${HELD_IDS[0]}" '{ sub(/:.*/, "", $3); n[$2]++; if ($3 == id) sum[$2] += $1 }
-			END { print n["task-clock:"]; printf "%.0f\n%.0f\n", sum["cpu-clock:"], sum["task-clock:"] }' >"$TMP/want"
+			END { print n["task-clock:k:"]; printf "%.0f\n%.0f\n", sum["cpu-clock:"], sum["task-clock:k:"] }' >"$TMP/want"
 	{
 		raw | awk '{ n += $3 } END { print n }'
 		sums_by bpf_prog_id 2 | sed -n "s/^${HELD_IDS[0]}\t//p"
