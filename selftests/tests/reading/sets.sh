@@ -95,6 +95,34 @@ test_rows_do_not_depend_on_when_a_program_becomes_known()
 	grep -q -e '+0.00%.*alpha' "$TMP/got" || fail "perf diff finds another cost: $(cat "$TMP/got")"
 }
 
+# The functions of a program are not beside each other, neither by time nor name nor address.
+test_programs_of_many_functions_have_one_row_each()
+{
+	local nr
+
+	made_up <<-'END'
+		programs = [[(id, f"{16 * n + id:016x}", f"f{id}", 0xffffffffc0100000 + 0x10000 * n + 0x1000 * id, [])
+		             for n in range(5)] for id in range(1, 10)]
+		file.infos, file.nr_infos = [], 0
+
+		def records():
+		    out = b""
+		    for n in range(5):
+		        for file.tid, functions in enumerate(programs):
+		            out += file.ksymbol(functions[n])
+		    for file.tid, functions in enumerate(programs):
+		        out += file.bpf_event(functions[0])
+		    return out + b"".join(file.sample(f[3] + 16) for functions in programs for f in functions)
+
+		file.records = records
+	END
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	for nr in 1 2 3 4 5 6 7 8 9; do
+		printf '%s\t5\n' "$nr f$nr"
+	done >"$TMP/want"
+	same "programs" "$TMP/want" "$TMP/got"
+}
+
 # If a function calls another one of its program, the sample counts once. If the programs are not
 # known yet, they may have the same name, but not the same row of bpf_prog.
 test_functions_in_a_call_chain_count_once()
