@@ -244,6 +244,8 @@ test_mode_none_removes_records_and_block()
 		want_no_block "$TMP/out"
 		want_prog_infos "$TMP/out"
 		same_samples "$TMP/both" "$TMP/out"
+		inject --bpf-metadata=none -i "$TMP/$file" -o - >"$TMP/out"
+		want_no_records "$TMP/out"
 	done
 	inject --bpf-metadata=none -i - -o - <"$TMP/pipe" >"$TMP/out"
 	want_no_records "$TMP/out"

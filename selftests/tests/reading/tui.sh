@@ -75,6 +75,7 @@ test_tui_zooms_into_a_row()
 	made_up </dev/null
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "$both" "7 alpha +$set" "9 beta +$other" "BPF metadata $set" 1
+	zoom_in_and_out "$both --bpf-prog-filter a" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	# After the zoom, the filter of --bpf-metadata-filter applies again.
 	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0

@@ -339,6 +339,8 @@ test_switch_by_time_after_a_slow_start()
 
 test_switch_by_size()
 {
+	local file
+
 	clean_files
 	start_recording "$TMP/data" -a -m 64 -F 4000 --switch-output=200K
 	churn_for_a_while
@@ -346,6 +348,10 @@ test_switch_by_size()
 	await "two switches" has_files 2
 	stop_recording
 	check_files 3
+	# What perf writes at the end of a file must not make it switch again.
+	list_files | sed '$d' | while read -r file; do
+		(($(stat -c %s "$file") >= 200 * 1024)) || fail "$file has only $(stat -c %s "$file") bytes"
+	done
 }
 
 test_overwrite_and_switch()
