@@ -297,18 +297,19 @@ perf_is_running()
 	kill -0 "$PERF_PID" 2>/dev/null || fail "perf record has ended: $(cat "$TMP/perf.err")"
 }
 
+# Wait with read -t 0, which reads nothing: a read that times out may lose what it has read. perf
+# writes "ack", a newline and a NUL at once.
 await_ack()
 {
-	local answer='' part='' end=$((SECONDS + 60 * SCALE))
+	local answer='' end=$((SECONDS + 60 * SCALE))
 
-	# When read times out, "part" has the characters that were read so far.
-	until read -r -t 0.2 -u "$ACK" part; do
-		answer+=$part
+	until read -t 0 -u "$ACK"; do
 		perf_is_running
 		((SECONDS < end)) || fail "perf record does not answer: $(cat "$TMP/perf.err")"
+		sleep 0.02
 	done
-	answer+=$part
-	[[ $answer = ack ]] || fail "perf record answers '$answer'"
+	IFS= read -r -d '' -u "$ACK" answer
+	[[ $answer = ack$'\n' ]] || fail "perf record answers '$answer'"
 }
 
 control()
