@@ -265,6 +265,29 @@ test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 	done
 }
 
+# Programs come first in the file. The page of the first trampoline has another one, too.
+test_a_trampoline_ends_where_the_next_function_begins()
+{
+	made_up <<-END
+		prog = perfgen.ALPHA
+
+		def trampoline(address, name):
+		    image = file.u64(address) + file.pack("IHH", 0x1000, 1, 0)
+		    return file.record(perfgen.KSYMBOL, image + name.ljust(24, b"\0") + file.sample_id(), perfgen.KERNEL)
+
+		def records():
+		    return (file.ksymbol(prog) + file.bpf_event(prog) +
+		            trampoline(prog[3] - 0x400, b"bpf_trampoline_2") + trampoline(prog[3] - 0x800, b"bpf_trampoline_1") +
+		            file.sample(prog[3] - 0x401) + file.sample(prog[3] - 1) * 2 + file.sample(prog[3] + 16) * 3)
+
+		file.records = records
+	END
+	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
+	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 3 N/A bpf_trampoline_1 1 \
+		N/A bpf_trampoline_2 2 >"$TMP/want"
+	same "rows" "$TMP/want" "$TMP/got"
+}
+
 # The name is from the file, too: it can't begin a line of its own.
 test_a_name_in_a_line_of_the_header_is_escaped()
 {
