@@ -5,12 +5,14 @@ Run BPF programs in this process, which perf records. For each line of the input
 done:
 
   run ID TIMES    run the program so many times, as bpftool prog run does
+  send ID TIMES   send so many packets to an interface that runs the program
   quit            end
   COMMAND         run this shell command
 """
 import ctypes
 import os
 import platform
+import socket
 import struct
 import sys
 
@@ -34,12 +36,18 @@ def run(program, times):
     os.close(fd)
 
 
+def send(_program, times):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
+        for _ in range(times):
+            packets.sendto(b"", ("127.0.0.1", 9))
+
+
 for line in sys.stdin:
     words = line.split()
     if words[0] == "quit":
         break
-    if words[0] == "run":
-        run(int(words[1]), int(words[2]))
+    if words[0] in ("run", "send"):
+        {"run": run, "send": send}[words[0]](int(words[1]), int(words[2]))
     else:
         os.system(line)
     print("ran", flush=True)

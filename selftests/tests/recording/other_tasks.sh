@@ -41,13 +41,13 @@ now()
 	python3 -S -c 'import time; print(time.monotonic())'
 }
 
-# run_program VERSION TIMES: let the runner run the program HELD_IDS[0], and note when it ran.
+# run_program VERSION TIMES [HOW]: let the runner run the program HELD_IDS[0], and note when it ran.
 run_program()
 {
 	local begin
 
 	begin=$(now)
-	tell_runner "run ${HELD_IDS[0]} $2"
+	tell_runner "${3:-run} ${HELD_IDS[0]} $2"
 	echo "$begin $(now) ${HELD_IDS[0]} $1" >>"$TMP/rounds"
 }
 
@@ -73,11 +73,15 @@ end_runner()
 	exec {RUN}>&- {RAN}>&-
 }
 
-# check_samples FILE: each sample of the kernel while a program ran, and in no function of the kernel, is
-# in that program, and each program has samples.
+# check_samples FILE...: each sample of the kernel while a program ran, and in no function of the kernel,
+# is in that program, and each program has samples.
 check_samples()
 {
-	"$PBM_PERF" script --ns -F time,ip,sym,bpf_prog,bpf_metadata -i "$1" >"$TMP/samples"
+	local file
+
+	for file; do
+		"$PBM_PERF" script --ns -F time,ip,sym,bpf_prog,bpf_metadata -i "$file" || fail "perf script: $file"
+	done >"$TMP/samples"
 	python3 -S - "$TMP/rounds" "$TMP/samples" <<-'END'
 		import re, sys
 		rounds = [line.split() for line in open(sys.argv[1])]
@@ -220,6 +224,43 @@ test_program_that_a_child_of_the_recorded_process_loads()
 	exec {never}>&-
 	end_runner
 	check_samples "$TMP/data"
+}
+
+# An interface of the recorded process runs the programs. ip replaces one by the next.
+test_programs_of_an_interface()
+{
+	local version in_network
+
+	start_runner unshare --net
+	tell_runner true		# it has its network then
+	in_network=(nsenter --net --target "$RUNNER_PID")
+	"${in_network[@]}" ip link set dev lo up || fail "the network has no interface"
+	start_recording "$TMP/data" -F 2000 -p "$RUNNER_PID"
+	for version in 1 2 1 2; do
+		"${in_network[@]}" ip -force link set dev lo xdpgeneric obj "$OUTPUT/xdp_v$version.bpf.o" sec xdp ||
+			fail "ip attaches no program"
+		HELD_IDS=("$("${in_network[@]}" ip link show dev lo | sed -n 's/.* prog\/xdp id \([0-9]*\).*/\1/p')")
+		run_program "$version.0" $((100000 / SCALE)) send
+	done
+	await_read
+	stop_recording
+	end_runner
+	check_samples "$TMP/data"
+}
+
+# The side band thread has this event and the one of all tasks. The runner closes one file each time that it
+# has run a program.
+test_programs_while_an_event_switches_files()
+{
+	local files
+
+	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	start_runner
+	replace_while_recording -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
+	end_runner
+	mapfile -t files < <(list_files)
+	(("${#files[@]}" > 1)) || fail "perf record wrote one file"
+	check_samples "${files[@]}"
 }
 
 # Who may not open events on all CPUs records the same events as before.
