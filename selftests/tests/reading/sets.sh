@@ -242,6 +242,19 @@ test_a_program_has_no_samples_of_one_that_was_at_its_address()
 	done
 }
 
+# Without PERF_RECORD_BPF_EVENT, the programs are not known, but their tags differ.
+test_unknown_programs_with_one_name_are_two_rows()
+{
+	made_up <<-END
+		old, new = perfgen.ALPHA, (9, "8899aabbccddeeff", "alpha", perfgen.BETA[3], [])
+		file.records = lambda: (file.ksymbol(old) + file.sample(old[3] + 16) * 3 +
+		                        file.ksymbol(new) + file.sample(new[3] + 16) * 4)
+	END
+	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	printf 'alpha\t%s\n' 3 4 >"$TMP/want"
+	same "rows" "$TMP/want" "$TMP/got"
+}
+
 # perf takes a page for each trampoline that exists when it starts.
 test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 {
@@ -265,26 +278,63 @@ test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 	done
 }
 
-# Programs come first in the file. The page of the first trampoline has another one, too.
+# perf's own events have no time, and programs come first. The page of the first trampoline has another
+# one, too. The kernel's event has the real length, so the program at its end is gone.
 test_a_trampoline_ends_where_the_next_function_begins()
 {
 	made_up <<-END
-		prog = perfgen.ALPHA
+		prog, other = perfgen.ALPHA, perfgen.BETA
 
-		def trampoline(address, name):
+		def trampoline(address, name, time):
 		    image = file.u64(address) + file.pack("IHH", 0x1000, 1, 0)
-		    return file.record(perfgen.KSYMBOL, image + name.ljust(24, b"\0") + file.sample_id(), perfgen.KERNEL)
+		    return file.record(perfgen.KSYMBOL, image + name.ljust(24, b"\0") + time, perfgen.KERNEL)
 
 		def records():
-		    return (file.ksymbol(prog) + file.bpf_event(prog) +
-		            trampoline(prog[3] - 0x400, b"bpf_trampoline_2") + trampoline(prog[3] - 0x800, b"bpf_trampoline_1") +
-		            file.sample(prog[3] - 0x401) + file.sample(prog[3] - 1) * 2 + file.sample(prog[3] + 16) * 3)
+		    no_time = bytes(len(file.sample_id()))
+		    return (trampoline(prog[3] - 0x400, b"bpf_trampoline_2", no_time) +
+		            trampoline(prog[3] - 0x800, b"bpf_trampoline_1", no_time) +
+		            file.sample(prog[3] - 0x401) + file.sample(prog[3] - 1) * 2 + file.sample(prog[3] + 16) * 3 +
+		            trampoline(other[3] - 0x100, b"bpf_trampoline_3", file.sample_id()) + file.sample(other[3] + 16) * 4)
 
-		file.records = records
+		def synthesized(record):
+		    return record[:-len(file.sample_id())] + bytes(len(file.sample_id()))
+
+		file.records = lambda: (b"".join(synthesized(record) for record in (
+		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other))) + records())
 	END
 	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
 	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 3 N/A bpf_trampoline_1 1 \
-		N/A bpf_trampoline_2 2 >"$TMP/want"
+		N/A bpf_trampoline_2 2 N/A bpf_trampoline_3 4 >"$TMP/want"
+	same "rows" "$TMP/want" "$TMP/got"
+}
+
+# kcore has a segment for all modules, and perf reads it with the first sample in the kernel.
+test_kcore_does_not_hide_programs_that_load_later()
+{
+	mkdir -p "$TMP/kcore"
+	: >"$TMP/kcore/modules"
+	printf '%s\n' 'ffffffff81000000 T _stext' 'ffffffff81000f00 T idle' 'ffffffff82000000 T _etext' \
+		>"$TMP/kcore/kallsyms"
+	made_up <<-END
+		import struct
+		first = 0xffffffff81000000
+
+		segments = b"".join(struct.pack("<IIQQQQQQ", 1, 7, address & 0x7fffffff, address, 0, size, size, 0x1000)
+		                    for address, size in ((first, 0x1400000), (0xffffffffc0000000, 0x3f000000)))
+		head = b"\\x7fELF\\2\\1\\1".ljust(16, b"\\0") + \
+		       struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+		open(sys.argv[1].replace("made-up", "kcore/kcore"), "wb").write(head + segments)
+
+		def records():
+		    name = b"[kernel.kallsyms]_stext".ljust(24, b"\\0")
+		    body = file.u32(0xffffffff, 0) + file.u64(first, 0x1000000, first) + name + file.sample_id()
+		    return (file.record(1, body, perfgen.KERNEL) + file.sample(first + 0xf10) +
+		            file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA) + file.sample(perfgen.ALPHA[3]) * 2)
+
+		file.records = records
+	END
+	rows -s bpf_prog,sym -F period,bpf_prog,sym --kallsyms "$TMP/kcore/kallsyms" -i "$TMP/made-up" >"$TMP/got"
+	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 2 N/A idle 1 >"$TMP/want"
 	same "rows" "$TMP/want" "$TMP/got"
 }
 
