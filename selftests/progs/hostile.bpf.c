@@ -51,16 +51,16 @@ const struct forward *const volatile bpf_metadata_c_forward META = (void *)7;
 const volatile struct list bpf_metadata_d_cycle META = { .value = 8 };
 /* all 21 levels */
 const volatile struct n20 bpf_metadata_e_nested META = {};
-/* left out: its text is longer than a value may be */
+/* "...": its text is longer than a value may be */
 const volatile int bpf_metadata_f_long[40000] META = { 1 };
-/* left out: more work than perf spends on a map */
+/* "...": more work than perf spends on a map */
 const volatile enum many bpf_metadata_g_work[1100] META = { [0 ... 1099] = e999 };
-/* left out, as no work is left */
+/* "...", as no work is left */
 const volatile enum many bpf_metadata_h_enum META = e000;
 /* strings and integers are no work */
 const char bpf_metadata_i_last[] META = "kept";
 const volatile int bpf_metadata_i_number META = 1;
-/* left out: more work than perf spends on the map of this section */
+/* "...": more work than perf spends on the map of this section */
 const volatile union u24 bpf_metadata_j_union SEC(".rodata.union") = {};
 
 SEC("socket")
