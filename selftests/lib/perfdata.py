@@ -28,6 +28,8 @@ no code with perf.
   perfdata.py costs FILE            print ID<TAB>NAME<TAB>FUNCTION<TAB>PERIOD: the sum of the
                                     samples in each function of a BPF program, and of
                                     all other samples
+  perfdata.py lines FILE ID         print SYMBOL<TAB>OFFSET<TAB>FILE<TAB>NUMBER<TAB>TEXT of each
+                                    source line of a program, where its code begins
 
 FILE may come from a pipe, but not for strip. Only this machine's byte order is supported.
 """
@@ -44,7 +46,7 @@ SAMPLE_ID_ALL = 1 << 18
 USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
-FEATURE_WORDS, HEADER_BPF_PROG_INFO, BPIL_SIZE = 4, 25, 16
+FEATURE_WORDS, HEADER_BPF_PROG_INFO, HEADER_BPF_BTF, BPIL_SIZE = 4, 25, 26, 16
 BLOCK_MAGIC, STRING_ALIGN = b"BPFMETA2", 64
 INFO_ID_OFFSET, INFO_NAME_OFFSET, INFO_NAME_SIZE = 4, 64, 16
 NOT_BPF = "N/A"
@@ -197,6 +199,19 @@ class PerfData:
             if at > end:
                 raise Bad(f"offset {at:#x}: a bpf_prog_info passes the end of its section")
         return found + [(at, end - at)]
+
+    def btf_strings(self, wanted):
+        _, at, _ = self.features()[HEADER_BPF_BTF]
+        (count,) = struct.unpack_from("=I", self.bytes, at)
+        at += 4
+        for _ in range(count):
+            btf_id, size = struct.unpack_from("=2I", self.bytes, at)
+            if btf_id == wanted:
+                header, _, _, begin, length = struct.unpack_from("=5I", self.bytes, at + 12)
+                begin += at + 8 + header
+                return self.bytes[begin:begin + length]
+            at += 8 + size
+        raise Bad(f"there is no BTF {wanted}")
 
     def block_place(self):
         return self.infos()[-1]
@@ -540,6 +555,27 @@ def print_all_entries(data):
             print(f"{c_string(record.name)}\t{key}\t{value}")
 
 
+def print_lines(data, prog):
+    """Each address of a program that begins a line: SYMBOL OFFSET FILE NUMBER TEXT"""
+    symbols = {struct.unpack_from("=Q", data.bytes, at + 8)[0]: c_string(data.bytes[at + 24:at + size])
+               for at, kind, size in data.records if kind == KSYMBOL}
+    for at, _ in data.infos()[:-1]:
+        info = at + BPIL_SIZE
+        if struct.unpack_from("=I", data.bytes, info + INFO_ID_OFFSET)[0] != int(prog):
+            continue
+        arrays = info + struct.unpack_from("=I", data.bytes, at)[0]
+        nr_starts, _, starts, _, btf = struct.unpack_from("=2I2QI", data.bytes, info + 104)
+        nr, lines, addresses, _, line_size, address_size = struct.unpack_from("=I2Q3I", data.bytes, info + 148)
+        starts = struct.unpack_from(f"={nr_starts}Q", data.bytes, arrays + starts)
+        strings = data.btf_strings(btf)
+        for i in range(nr):
+            (address,) = struct.unpack_from("=Q", data.bytes, arrays + addresses + i * address_size)
+            _, name, text, number = struct.unpack_from("=4I", data.bytes, arrays + lines + i * line_size)
+            start = max(start for start in starts if start <= address)
+            print(symbols[start], address - start, c_string(strings[name:]), number >> 10,
+                  c_string(strings[text:]).strip(), sep="\t")
+
+
 COMMANDS = {
     "check": (check, 0),
     "check-records": (check_records, 0),
@@ -558,6 +594,7 @@ COMMANDS = {
     "strip-block": (strip_block, 1),
     "sections": (print_sections, 0),
     "costs": (print_costs, 0),
+    "lines": (print_lines, 1),
 }
 
 
