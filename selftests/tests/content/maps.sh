@@ -27,6 +27,28 @@ test_keys_of_two_read_only_sections_are_recorded()
 	want_entries first '"in .rodata"' second '"in .rodata.more"'
 }
 
+# The keys of the other map can be those of another version.
+test_program_is_unknown_if_one_of_its_maps_is_not_read()
+{
+	local map nr perf
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not installed"
+	hold two_sections
+	perf=("$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true)
+	strace -qq -o "$TMP/calls" -e trace=bpf "${perf[@]}"
+	perfdata block "$TMP/data" | cut -f 1 | grep -x -e "${HELD_IDS[0]}"
+	map=$("$BPFTOOL" prog show id "${HELD_IDS[0]}" | sed -n 's/.* map_ids \([0-9]*\),.*/\1/p')
+	nr=$(grep '^bpf(' "$TMP/calls" | grep -n -m 1 "MAP_GET_FD_BY_ID, {map_id=$map," | cut -d : -f 1)
+	strace -qq -o "$TMP/calls" -e trace=bpf -e inject="bpf:error=EMFILE:when=$nr" "${perf[@]}"
+	grep "MAP_GET_FD_BY_ID, {map_id=$map,.*INJECTED" "$TMP/calls" || fail "perf reads other programs now"
+	{
+		perfdata block "$TMP/data"
+		perfdata without "$TMP/data"
+	} | cut -f 1 >"$TMP/known"
+	! grep -x -e "${HELD_IDS[0]}" "$TMP/known" || fail "perf knows the program's metadata"
+}
+
 # The maps .data and .rodatax come first, but they do not count, because they are not named like
 # read-only sections. The next map is .rodata.b.
 test_first_map_wins_on_equal_keys_and_only_rodata_counts()
