@@ -36,8 +36,8 @@
 /* When a line of standard input comes */
 #define WHEN_TOLD (NEVER - 1)
 #define MS 1000000ULL
-/* perf waits for the maps of a new program for 20 ms. */
-#define PERF_WAITS (20 * MS)
+/* perf waits for the maps of a new program for 200 ms. */
+#define PERF_WAITS (200 * MS)
 
 static const char usage[] =
 "usage: churn [options]\n"
@@ -134,17 +134,16 @@ static void wait_for_line(void)
 		exit(1);
 }
 
-static int create_more(const struct prog *prog)
+/* Add a section to @btf, and load it again, so that it is that of both maps and of the program. */
+static int create_more(const struct prog *prog, struct btf *btf)
 {
-	struct section sec;
-	int type, fd;
+	struct section more = { .btf = btf, .name = ".rodata.more" };
+	int type = checked(btf__find_by_name_kind(btf, "int", BTF_KIND_INT), "int");
 
-	section__init(&sec, ".rodata.more");
-	type = checked(btf__add_int(sec.btf, "int", 4, BTF_INT_SIGNED), "int");
-	section__add(&sec, type, 4, "more", -prog->number, NULL, NULL);
-	fd = section__create_map(&sec);
-	section__exit(&sec);
-	return fd;
+	close(btf__fd(btf));
+	btf__set_fd(btf, -1);
+	section__add(&more, type, 4, "more", -prog->number, NULL, NULL);
+	return section__create_map(&more);
 }
 
 /*
@@ -267,8 +266,8 @@ static void bind_map(struct prog *prog)
 		checked(bpf_prog_bind_map(prog->fd, prog->map_fd, NULL), "bind .rodata");
 	close(prog->map_fd);
 	prog->bound_at = now();
-	prog->is_bound_late = opt.bind == BIND_AFTER &&
-			      prog->bound_at - prog->load_at > opt.bind_delay * MS + PERF_WAITS;
+	prog->is_bound_late = opt.bind == BIND_AFTER && opt.bind_delay * MS < PERF_WAITS &&
+			      prog->bound_at - prog->load_at > PERF_WAITS;
 	if (opt.more_delay < 0)
 		settle(prog);
 	else
@@ -282,7 +281,7 @@ static void load(struct prog *prog)
 
 	create_rodata(prog, &sec, funcs);
 	if (opt.more_delay >= 0)
-		prog->more_fd = create_more(prog);
+		prog->more_fd = create_more(prog, sec.btf);
 	prog->load_at = now();
 	load_program(prog, btf__fd(sec.btf), funcs);
 	section__exit(&sec);

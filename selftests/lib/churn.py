@@ -86,8 +86,8 @@ class Recording:
             self.end = end / 1000000 if end is not None else None
             records = [(perfdata.c_string(record.name), record.id, record.entries())
                        for record in data.metadata()]
-            self.known = {int(name[6:]) for _, name, _, _ in perfdata.block_progs(data)
-                          if name.startswith("churn_")}
+            self.known = {int(name[6:]) for _, name, _, entries in perfdata.block_progs(data)
+                          if name.startswith("churn_") and entries}
         else:
             records = values.read_records(path)
             with open(path, encoding="utf-8", errors="surrogateescape") as script:

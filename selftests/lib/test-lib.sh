@@ -33,7 +33,7 @@
 #				bpf() command fails
 #	await_read		wait until perf record has looked at all programs for the last time
 #				before it ends
-#	side_band_wait		print 20 if perf record waits to look at some program again
+#	side_band_wait		print 200 or less if perf record waits to look at some program again
 #	churn OPTION...		load programs, unload them when perf record has read them, and add
 #				them to $TMP/list
 #	start_churn OPTION...	load programs in the background; await_churn adds to the list
@@ -391,7 +391,7 @@ abandon_recording()
 }
 
 # Print how many ms at most perf's side band thread waits for an event, or nothing if the thread runs.
-# The thread waits 20 ms if it will look at some program again, else longer, up to 1000 ms. The other
+# The thread waits up to 200 ms if it will look at some program again, else longer, up to 1000 ms. The other
 # threads wait forever.
 side_band_wait()
 {
@@ -418,7 +418,7 @@ has_read()
 
 	perf_is_running
 	wait=$(side_band_wait)
-	[[ -n $wait ]] && ((wait > 20))
+	[[ -n $wait ]] && ((wait > 200))
 }
 
 await_read()
