@@ -156,7 +156,7 @@ class File:
     # features
 
     def prog_info(self, prog, arrays=JITED_KSYMS | JITED_FUNC_LENS | PROG_TAGS, offsets=(0, 8, 16),
-                  count=1, name=None, info_len=192, data_len=24):
+                  count=1, name=None, info_len=192, data_len=24, length=0x100):
         info = bytearray(192)
 
         def put(offset, data):
@@ -167,17 +167,18 @@ class File:
         put(64, (prog[2].encode() if name is None else name).ljust(16, b"\0"))
         put(104, self.u32(count, count) + self.u64(offsets[0], offsets[1]))
         put(180, self.u32(count) + self.u64(offsets[2]))
-        data = self.u64(prog[3]) + self.u32(0x100, 0) + tag
+        data = self.u64(prog[3]) + self.u32(length, 0) + tag
         return self.u32(info_len, data_len) + self.u64(arrays) + info + data
 
-    def lines(self, prog, lines, line_size=16, address_size=8, nr=None, nr_addresses=None, btf_id=5, btf=None):
+    def lines(self, prog, lines, line_size=16, address_size=8, nr=None, nr_addresses=None, btf_id=5, btf=None,
+              length=0x100):
         """The bpf_prog_info of a program with source lines (offset, file, text, number), and their BTF"""
         strings, records, addresses = b"\0", b"", b""
         for offset, name, text, number in lines:
             records += self.u32(0, len(strings), len(strings) + len(name) + 1, number << 10).ljust(line_size, b"\0")
             addresses += self.u64(prog[3] + offset).ljust(address_size, b"\0")
             strings += name + b"\0" + text + b"\0"
-        info = bytearray(self.prog_info(prog, data_len=24 + len(records) + len(addresses), arrays=(
+        info = bytearray(self.prog_info(prog, data_len=24 + len(records) + len(addresses), length=length, arrays=(
             JITED_KSYMS | JITED_FUNC_LENS | PROG_TAGS | LINE_INFO | JITED_LINE_INFO)))
         struct.pack_into("<I", info, 16 + 128, btf_id)
         struct.pack_into("<IQQIII", info, 16 + 148, len(lines) if nr is None else nr, 24, 24 + len(records),

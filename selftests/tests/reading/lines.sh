@@ -94,6 +94,157 @@ test_diff_has_rows_of_lines()
 	same "rows by line" "$TMP/want" "$TMP/got"
 }
 
+# with_disassembler NAME ARGUMENT...: run perf with this disassembler
+with_disassembler()
+{
+	printf '[annotate]\n\tdisassemblers = %s\n' "$1" >"$TMP/config"
+	PERF_CONFIG=$TMP/config "$PBM_PERF" "${@:2}"
+}
+
+# Set "disassemblers" to those that this perf has, of those that disassemble BPF programs.
+find_disassemblers()
+{
+	local name
+
+	disassemblers=()
+	{
+		"$PBM_PERF" version --build-options | grep ' on '
+		ldd "$PBM_PERF"		# v6.16 doesn't list LLVM
+	} >"$TMP/features"
+	for name in capstone LLVM; do
+		! grep -q "lib$name" "$TMP/features" || disassemblers+=("${name,,}")
+	done
+	((${#disassemblers[@]})) || skip "this perf is built without capstone and LLVM"
+}
+
+# The kernel has the address of the first instruction of each line. So it must be that of an instruction
+# here, which shows that the code is that of the function.
+test_annotate_shows_lines_and_instructions()
+{
+	local name symbol disassemblers
+
+	record_lines
+	find_disassemblers
+	"$PBM_PERF" script -G -F ip,sym,symoff -i "$TMP/lines" >"$TMP/samples"
+	for name in "${disassemblers[@]}"; do
+		while read -r symbol; do
+			with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$symbol" >"$TMP/out" 2>&1
+			python3 -S - "$symbol" "$TMP/table" "$TMP/samples" "$TMP/out" <<-'END' || fail "$name: $(cat "$TMP/out")"
+				import bisect, collections, re, sys
+				symbol, table, samples, out = sys.argv[1:]
+				rows = [line.rstrip("\n").split("\t", 4) for line in open(table)]
+				lines = [(int(row[1]), row[3], row[4].strip()) for row in rows if row[0] == symbol]
+				found = re.findall(rf"^ *[0-9a-f]+ {symbol}\+0x([0-9a-f]+)$", open(samples).read(), re.M)
+				seen = collections.Counter(int(offset, 16) for offset in found)
+				source, last, offsets = None, None, []
+				for row in open(out):
+				    instruction = re.match(r" +([0-9.]+) : +([0-9a-f]+): +\S", row)
+				    line = re.match(r" +: +([1-9][0-9]*) (.*)", row)
+				    if line:
+				        source = line[1], line[2].strip()
+				    if instruction:
+				        offset = int(instruction[2], 16)
+				        want = lines[bisect.bisect_right(lines, (offset, "~")) - 1][1:]
+				        if source != (want if want != last else None):
+				            sys.exit(f"the source line before {offset:x} is {source}, want {want} after {last}")
+				        percent = "%.2f" % (100 * seen[offset] / seen.total())
+				        if instruction[1] != percent:
+				            sys.exit(f"{instruction[1]} % at {offset:x}, want {percent}")
+				        source, last = None, want
+				        offsets.append(offset)
+				if not {offset for offset, _, _ in lines} <= set(offsets):
+				    sys.exit(f"instructions at {offsets}, lines at {lines}")
+			END
+		done < <(cut -f 1 "$TMP/table" | sort -u)
+	done
+}
+
+# symbol_called NAME: print the symbol of this function of the recorded program
+symbol_called()
+{
+	cut -f 1 "$TMP/table" | grep -m 1 "_$1\$"
+}
+
+test_annotate_can_leave_lines_out()
+{
+	local name disassemblers
+
+	record_lines
+	find_disassemblers
+	for name in "${disassemblers[@]}"; do
+		with_disassembler "$name" annotate --stdio --no-source -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
+		grep '^ .* : .*[0-9a-f]: ' "$TMP/out"
+		! grep -e 'x = x' "$TMP/out" || fail "source lines"
+	done
+}
+
+# Line 24 is the loop of six().
+test_annotate_sums_by_line()
+{
+	local disassemblers
+
+	record_lines
+	find_disassemblers
+	"$PBM_PERF" annotate --stdio -l -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
+	sed '/Percent/,$d' "$TMP/out" | grep -E '^ +[0-9]+\.[0-9]+ lines\.bpf\.c:2[34]$' || fail "perf shows: $(cat "$TMP/out")"
+}
+
+# The code of a subprogram is behind that of other functions, whose lengths can be wrong.
+test_annotate_refuses_code_that_is_not_there()
+{
+	local bad disassemblers
+
+	record_lines
+	find_disassemblers
+	for bad in 'put("I", info + 108, 0)' 'put("I", info + 108, 1)' 'put("Q", at + 8, arrays & ~(1 << 4))' \
+		'put("I", lens, 0xffffffff)' 'put("I", info + 16, 8)' 'put("Q", at + 8, arrays & ~1)'; do
+		echo "$bad"
+		PYTHONPATH=$SELFTESTS/lib python3 -S - "$TMP" "$(cat "$TMP/id")" "$bad" <<-'END'
+			import struct, sys, perfdata
+			tmp, prog, bad = sys.argv[1:]
+			data = perfdata.PerfData(f"{tmp}/lines")
+			copy = bytearray(data.bytes)
+			def put(kind, offset, value):
+			    struct.pack_into("=" + kind, copy, offset, value)
+			for at, _ in data.infos()[:-1]:
+			    info = at + perfdata.BPIL_SIZE
+			    size, _, arrays = struct.unpack_from("=2IQ", copy, at)
+			    (lens,) = struct.unpack_from("=Q", copy, info + 120)
+			    lens += info + size
+			    if struct.unpack_from("=I", copy, info + 4)[0] == int(prog):
+			        exec(bad)
+			with open(f"{tmp}/bad", "wb") as file:
+			    file.write(copy)
+		END
+		"$PBM_PERF" annotate --stdio -i "$TMP/bad" "$(symbol_called six)" >"$TMP/out" 2>&1
+		grep "Couldn't annotate $(symbol_called six)" "$TMP/out" || fail "perf says: $(cat "$TMP/out")"
+	done
+}
+
+hides_lines()
+{
+	! terminal_shows 'x = x \* 5'
+}
+
+test_key_s_shows_lines_in_the_browser()
+{
+	local disassemblers
+
+	record_lines
+	find_disassemblers
+	open_terminal "$PBM_PERF" annotate --tui -i "$TMP/lines" "$(symbol_called six)"
+	await "the instructions" terminal_shows '(imul|mul|madd|add)'
+	# v6.16 shows them from the start.
+	if terminal_shows 'x = x \* 5'; then
+		press s
+		await "instructions without lines" hides_lines
+	fi
+	press s
+	await "the source line" terminal_shows 'x = x \* 5 \+ 3;'
+	press q
+	close_terminal
+}
+
 # made_up_lines ARGUMENTS: write $TMP/made-up with source lines of the program alpha. Its two samples are at
 # offset 16.
 made_up_lines()
@@ -122,6 +273,27 @@ test_made_up_lines()
 	want_line b.bpf.c:1000
 	made_up_lines '[(0, b"no\x1b[2Jhost\n", b"", 1)]'
 	want_line 'no [2Jhost :1'
+}
+
+# The file with this name here can be another one.
+test_srccode_is_that_of_the_recorded_btf()
+{
+	record_lines
+	"$PBM_PERF" script -G -F ip,sym,srcline,srccode -i "$TMP/lines" >"$TMP/out"
+	grep -E '^\|24 +x = x \* 5 \+ 3;$' "$TMP/out" || fail "perf shows: $(grep '^|' "$TMP/out" | sort | uniq -c)"
+	echo 'int local;' >"$TMP/local.c"
+	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
+	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
+	grep -E '^\|1 +recorded\(\);$' "$TMP/out" || fail "perf shows: $(cat "$TMP/out")"
+}
+
+# The address is behind the code of the function.
+test_address_outside_of_the_function_has_no_line()
+{
+	made_up <<-END
+		file.infos[0] = file.lines(perfgen.ALPHA, [(0, b"a.bpf.c", b"first();", 1)], length=16)
+	END
+	want_line bpf_prog_0011223344556677_alpha+16
 }
 
 # perf shows the symbol and the offset then, as without lines.
