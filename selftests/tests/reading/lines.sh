@@ -94,6 +94,27 @@ test_diff_has_rows_of_lines()
 	same "rows by line" "$TMP/want" "$TMP/got"
 }
 
+# The program is not loaded any more.
+test_lines_stay_after_inject()
+{
+	record_lines
+	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/lines" | sort >"$TMP/want"
+	"$PBM_PERF" inject -i "$TMP/lines" -o "$TMP/injected"
+	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/injected" | sort >"$TMP/got"
+	grep -F 'lines.bpf.c:24' "$TMP/want"
+	same "rows by line" "$TMP/want" "$TMP/got"
+}
+
+# A pipe has no bpf_prog_info when perf record writes it.
+test_a_pipe_has_functions_and_offsets()
+{
+	hold lines
+	spend 0 $((40000 / SCALE))
+	record - >"$TMP/pipe-data"
+	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/pipe-data" >"$TMP/got"
+	grep -e "^${HELD_IDS[0]} lines|bpf_prog_[0-9a-f]*_six+[0-9]*" "$TMP/got" || fail "perf shows: $(cat "$TMP/got")"
+}
+
 # with_disassembler NAME ARGUMENT...: run perf with this disassembler
 with_disassembler()
 {
