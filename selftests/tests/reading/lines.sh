@@ -138,19 +138,45 @@ find_disassemblers()
 	((${#disassemblers[@]})) || skip "this perf is built without capstone and LLVM"
 }
 
+# changed_lines CODE: copy the recording to $TMP/changed. CODE can put values into the bpf_prog_info of the
+# program. There, and in "records", which are those of lines, are offsets into the file.
+changed_lines()
+{
+	echo "$1"
+	PYTHONPATH=$SELFTESTS/lib python3 -S - "$TMP" "$(cat "$TMP/id")" "$1" <<-'END'
+		import struct, sys, perfdata
+		tmp, prog, code = sys.argv[1:]
+		data = perfdata.PerfData(f"{tmp}/lines")
+		copy = bytearray(data.bytes)
+		def get(kind, offset):
+		    return struct.unpack_from("=" + kind, copy, offset)[0]
+		def put(kind, offset, value):
+		    struct.pack_into("=" + kind, copy, offset, value)
+		for at, _ in data.infos()[:-1]:
+		    info = at + perfdata.BPIL_SIZE
+		    begin = info + get("I", at)
+		    if get("I", info + 4) == int(prog):
+		        lens = begin + get("Q", info + 120)
+		        records = [begin + get("Q", info + 152) + 16 * i for i in range(get("I", info + 148))]
+		        exec(code)
+		with open(f"{tmp}/changed", "wb") as file:
+		    file.write(copy)
+	END
+}
+
 # The kernel has the address of the first instruction of each line. So it must be that of an instruction
 # here, which shows that the code is that of the function.
-test_annotate_shows_lines_and_instructions()
+annotate_is_right()
 {
 	local name symbol disassemblers
 
-	record_lines
 	find_disassemblers
-	"$PBM_PERF" script -G -F ip,sym,symoff -i "$TMP/lines" >"$TMP/samples"
+	perfdata lines "$1" "$(cat "$TMP/id")" >"$TMP/annotated-lines"
+	"$PBM_PERF" script -G -F ip,sym,symoff -i "$1" >"$TMP/samples"
 	for name in "${disassemblers[@]}"; do
 		while read -r symbol; do
-			with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$symbol" >"$TMP/out" 2>&1
-			python3 -S - "$symbol" "$TMP/table" "$TMP/samples" "$TMP/out" <<-'END' || fail "$name: $(cat "$TMP/out")"
+			with_disassembler "$name" annotate --stdio -i "$1" "$symbol" >"$TMP/out" 2>&1
+			python3 -S - "$symbol" "$TMP/annotated-lines" "$TMP/samples" "$TMP/out" <<-'END' ||
 				import bisect, collections, re, sys
 				symbol, table, samples, out = sys.argv[1:]
 				rows = [line.rstrip("\n").split("\t", 4) for line in open(table)]
@@ -163,9 +189,12 @@ test_annotate_shows_lines_and_instructions()
 				    line = re.match(r" +: +([1-9][0-9]*) (.*)", row)
 				    if line:
 				        source = line[1], line[2].strip()
+				    if re.fullmatch(r" +:\s*", row):
+				        source = "no line"
 				    if instruction:
 				        offset = int(instruction[2], 16)
-				        want = lines[bisect.bisect_right(lines, (offset, "~")) - 1][1:]
+				        _, number, text = lines[bisect.bisect_right(lines, (offset, "~")) - 1]
+				        want = (number, text) if text else "no line" if last else None
 				        if source != (want if want != last else None):
 				            sys.exit(f"the source line before {offset:x} is {source}, want {want} after {last}")
 				        percent = "%.2f" % (100 * seen[offset] / seen.total())
@@ -176,8 +205,64 @@ test_annotate_shows_lines_and_instructions()
 				if not {offset for offset, _, _ in lines} <= set(offsets):
 				    sys.exit(f"instructions at {offsets}, lines at {lines}")
 			END
+				fail "$name: $(cat "$TMP/out")"
 		done < <(cut -f 1 "$TMP/table" | sort -u)
 	done
+}
+
+test_annotate_shows_lines_and_instructions()
+{
+	record_lines
+	annotate_is_right "$TMP/lines"
+}
+
+# Line 24 is in six().
+test_annotate_tells_lines_apart()
+{
+	record_lines
+	# another line with the number of the line before it
+	changed_lines '[(put("I", at + 4, get("I", at + 4) + 1), put("I", at + 12, 21 << 10))
+		for at in records if get("I", at + 12) >> 10 == 24]'
+	annotate_is_right "$TMP/changed"
+	changed_lines '[put("I", at + 8, 0) for at in records if get("I", at + 12) >> 10 == 24]'
+	annotate_is_right "$TMP/changed"
+	changed_lines '[put("I", at + 8, 0) for at in records]'
+	annotate_is_right "$TMP/changed"
+	! grep -E '^ +: *$' "$TMP/out" || fail "empty lines"
+}
+
+# perf.data has the code of all functions, one after the other.
+test_script_prints_instructions_of_subprograms()
+{
+	record_lines
+	"$PBM_PERF" script -G -F ip,sym,insn -i "$TMP/lines" >"$TMP/out"
+	PYTHONPATH=$SELFTESTS/lib python3 -S - "$TMP/lines" "$(cat "$TMP/id")" "$TMP/out" <<-'END'
+		import collections, re, struct, sys, perfdata
+		path, prog, out = sys.argv[1:]
+		data = perfdata.PerfData(path)
+		def get(kind, offset):
+		    return struct.unpack_from("=" + kind, data.bytes, offset)
+		functions = []
+		for at, _ in data.infos()[:-1]:
+		    info = at + perfdata.BPIL_SIZE
+		    begin = info + get("I", at)[0]
+		    if get("I", info + 4)[0] == int(prog):
+		        insns = begin + get("Q", info + 24)[0]
+		        number, _, starts, lens = get("2I2Q", info + 104)
+		        for start, size in zip(get(f"{number}Q", begin + starts), get(f"{number}I", begin + lens)):
+		            functions.append((start, data.bytes[insns:insns + size]))
+		            insns += size
+		seen = collections.Counter()
+		for ip, symbol, insn in re.findall(r"([0-9a-f]+) (bpf_prog_\w+_(?:lines|three|six)) +insn: ([0-9a-f ]+)", open(out).read()):
+		    ip, insn = int(ip, 16), bytes.fromhex(insn)
+		    (want,) = [code[ip - start:] for start, code in functions if start <= ip < start + len(code)]
+		    if not insn or not want.startswith(insn):
+		        sys.exit(f"{symbol} at {ip:x}: {insn.hex()}, want {want[:15].hex()}")
+		    seen[symbol.rsplit("_", 1)[1]] += 1
+		print(seen)
+		if not {"three", "six"} <= seen.keys():
+		    sys.exit("no instructions")
+	END
 }
 
 # symbol_called NAME: print the symbol of this function of the recorded program
@@ -217,27 +302,10 @@ test_annotate_refuses_code_that_is_not_there()
 
 	record_lines
 	find_disassemblers
-	for bad in 'put("I", info + 108, 0)' 'put("I", info + 108, 1)' 'put("Q", at + 8, arrays & ~(1 << 4))' \
-		'put("I", lens, 0xffffffff)' 'put("I", info + 16, 8)' 'put("Q", at + 8, arrays & ~1)'; do
-		echo "$bad"
-		PYTHONPATH=$SELFTESTS/lib python3 -S - "$TMP" "$(cat "$TMP/id")" "$bad" <<-'END'
-			import struct, sys, perfdata
-			tmp, prog, bad = sys.argv[1:]
-			data = perfdata.PerfData(f"{tmp}/lines")
-			copy = bytearray(data.bytes)
-			def put(kind, offset, value):
-			    struct.pack_into("=" + kind, copy, offset, value)
-			for at, _ in data.infos()[:-1]:
-			    info = at + perfdata.BPIL_SIZE
-			    size, _, arrays = struct.unpack_from("=2IQ", copy, at)
-			    (lens,) = struct.unpack_from("=Q", copy, info + 120)
-			    lens += info + size
-			    if struct.unpack_from("=I", copy, info + 4)[0] == int(prog):
-			        exec(bad)
-			with open(f"{tmp}/bad", "wb") as file:
-			    file.write(copy)
-		END
-		"$PBM_PERF" annotate --stdio -i "$TMP/bad" "$(symbol_called six)" >"$TMP/out" 2>&1
+	for bad in 'put("I", info + 108, 0)' 'put("I", info + 108, 1)' 'put("Q", at + 8, get("Q", at + 8) & ~(1 << 4))' \
+		'put("I", lens, 0xffffffff)' 'put("I", info + 16, 8)' 'put("Q", at + 8, get("Q", at + 8) & ~1)'; do
+		changed_lines "$bad"
+		"$PBM_PERF" annotate --stdio -i "$TMP/changed" "$(symbol_called six)" >"$TMP/out" 2>&1
 		grep "Couldn't annotate $(symbol_called six)" "$TMP/out" || fail "perf says: $(cat "$TMP/out")"
 	done
 }
@@ -294,6 +362,8 @@ test_made_up_lines()
 	want_line b.bpf.c:1000
 	made_up_lines '[(0, b"no\x1b[2Jhost\n", b"", 1)]'
 	want_line 'no [2Jhost :1'
+	made_up_lines '[(0, "a\x9b2J\xfc.c".encode(), b"", 1)]'
+	want_line 'a  2Jü.c:1'
 }
 
 # The file with this name here can be another one.
@@ -306,6 +376,21 @@ test_srccode_is_that_of_the_recorded_btf()
 	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	grep -E '^\|1 +recorded\(\);$' "$TMP/out" || fail "perf shows: $(cat "$TMP/out")"
+}
+
+test_python_scripts_open_no_file_that_the_recording_names()
+{
+	"$PBM_PERF" check -q feature libpython || skip "this perf is built without Python"
+	echo 'int local;' >"$TMP/local.c"
+	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
+	cat >"$TMP/script.py" <<-'END'
+		from perf_trace_context import *
+		def process_event(event):
+		    print("srccode", perf_sample_srccode(perf_script_context))
+	END
+	"$PBM_PERF" script -s "$TMP/script.py" -i "$TMP/made-up" >"$TMP/out"
+	grep srccode "$TMP/out"
+	! grep 'int local' "$TMP/out" || fail "perf has opened the file"
 }
 
 # The address is behind the code of the function.
