@@ -95,7 +95,7 @@ run_one_test()
 	trap 'exit 143' TERM
 	set -eEo pipefail
 	shopt -s inherit_errexit
-	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})"' ERR
+	trap 'echo "failed: $BASH_COMMAND (status $?, in ${FUNCNAME[*]})" >&2' ERR
 	rm -f "$TMP/skip-reason"
 	start_test
 	"$1"
