@@ -53,6 +53,29 @@ test_each_sample_has_its_line()
 	END
 }
 
+# perf script prints the same frames. JSON has the path and the text, too.
+test_json_has_lines()
+{
+	record_lines
+	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/lines"
+	"$PBM_PERF" script -F ip,sym,srcline -i "$TMP/lines" |
+		awk '/^\t/ { ip = $1; bpf = $2 ~ /^bpf_prog_/; next } bpf { print ip " " $1 }' | grep -F 'lines.bpf.c:' >"$TMP/want"
+	python3 -S - "$TMP/json" "$TMP/texts" >"$TMP/got" <<-'END'
+		import json, os, sys
+		texts = set()
+		for sample in json.load(open(sys.argv[1]))["samples"]:
+		    for frame in sample["callchain"]:
+		        if "line" in frame:
+		            print(frame["ip"][2:], "%s:%d" % (os.path.basename(frame["srcfile"]), frame["line"]))
+		            texts.add("%s\t%d\t%s" % (frame["srcfile"], frame["line"], frame["srccode"].strip()))
+		open(sys.argv[2], "w").writelines(sorted(text + "\n" for text in texts))
+	END
+	same "lines of frames" "$TMP/want" "$TMP/got"
+	(($(wc -l <"$TMP/want") > 10)) || fail "few lines"
+	cut -f 3-5 "$TMP/table" | sort -u | join -t $'\n' - "$TMP/texts" >"$TMP/known"
+	same "files, lines and texts" "$TMP/texts" "$TMP/known"
+}
+
 lines_of_samples()
 {
 	"$PBM_PERF" script -G -F period,ip,sym,srcline -i "$TMP/lines" |
