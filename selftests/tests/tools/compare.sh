@@ -37,7 +37,8 @@ fails()
 }
 
 # samples FILE SECONDS [SEED] <<END: write JSON, as perf data convert does, of samples at random
-# times. Each line of the input has the rate per second, then id, name and metadata of a program.
+# times. Each line of the input has the rate per second, then id, name and metadata of a program, then perhaps
+# a tab and JSON for the frame.
 samples()
 {
 	native_only "the test does not depend on the kernel"
@@ -45,20 +46,22 @@ samples()
 		import json, random, sys
 		path, seconds, seed = sys.argv[1], float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "0"
 		chance = random.Random(seed)
-		times, programs = [(0, None), (int(seconds * 1e9), None)], []
+		times, programs = [(0, {"ip": "0x10"}), (int(seconds * 1e9), {"ip": "0x10"})], []
 		for line in open(3, encoding="utf-8"):
-		    rate, program, name, metadata = line.rstrip("\n").split(" ", 3)
+		    line, _, frame = line.rstrip("\n").partition("\t")
+		    rate, program, name, metadata = line.split(" ", 3)
+		    frame = {"ip": "0x10", "bpf-prog-id": int(program), **json.loads(frame or "{}")}
 		    programs.append({"id": int(program), "name": json.loads(f'"{name}"'), "metadata": json.loads(metadata)})
 		    when = chance.expovariate(float(rate))
 		    while when < seconds:
-		        times.append((int(when * 1e9), int(program)))
+		        times.append((int(when * 1e9), frame))
 		        when += chance.expovariate(float(rate))
 		with open(path, "w", encoding="utf-8") as file:
 		    def array(name, objects):
 		        file.write(f'\t"{name}": [' + ",".join("\n\t\t{ " + json.dumps(item)[1:-1] + "\n\t\t}" for item in objects) + "\n\t]")
 		    file.write("{\n")
-		    array("samples", ({"timestamp": 10**14 + when, "callchain": [{"ip": "0x10", **({"bpf-prog-id": program} if program else {})}]}
-		                      for when, program in sorted(times, key=lambda pair: pair[0])))
+		    array("samples", ({"timestamp": 10**14 + when, "callchain": [frame]}
+		                      for when, frame in sorted(times, key=lambda pair: pair[0])))
 		    file.write(",\n")
 		    array("bpf-metadata", programs)
 		    file.write("\n}\n")
@@ -181,6 +184,67 @@ test_one_recording_of_each_side()
 	samples "$TMP/long" 10 <<<'50 7 count {}'
 	fails "slices need at least 10 s" "$TMP/long" "$TMP/after1"
 	fails "at least 3 of each build, recorded by turns" --before "$TMP"/before[12] --after "$TMP"/after[1-4]
+}
+
+# at_line NUMBER FUNCTION TEXT: print the end of a line for samples()
+at_line()
+{
+	printf '\t{"symbol": "bpf_prog_0123456789abcdef_%s", "srcfile": "/src/count.c", "line": %s, "srccode": "%s"}' "$2" "$1" "$3"
+}
+
+# Equal lines of two functions are two rows. What cost a line has more, another has less.
+test_lines()
+{
+	local i build shift
+
+	for i in 1 2 3 4; do
+		for build in before after; do
+			[[ $build = before ]] && shift=0 || shift=3
+			samples "$TMP/$build$i" 20 "$build$i" <<-END
+				$((50 + 50 * shift)) 7 count {}$(at_line $((12 + shift)) parse '\tx = f(x);')
+				$((250 - 50 * shift)) 7 count {}$(at_line $((20 + shift)) count 'x = f(x);')
+				50 7 count {}$(at_line $((30 + shift)) count '')
+				0.1 7 count {}$(at_line 40 count 'rare();')
+				$((20 * shift)).0001 7 count {}$(at_line 50 count 'new();')
+				30 7 count {}
+			END
+		done
+	done
+	ALL=(--before "$TMP"/before[1-4] --after "$TMP"/after[1-4])
+	compares 0 "${ALL[@]}" --lines
+	for i in '  parse:12 -> 15: x = f(x);' '  count:20 -> 23: x = f(x);' '  count:30: line 30 of count.c' '  count:33: line 33 of count.c' \
+		'  count:50: new();' '  (unknown)'; do
+		grep -q -F -x -e "$i" <(cut -c 1-34 "$TMP/out" | sed 's/ *$//') || fail "no row '$i'"
+	done
+	! grep 'rare' "$TMP/out" || fail "a row of a line with few samples"
+	compares 0 --json "${ALL[@]}" --lines
+	want 'out["rows"][0]["line"] == False and [r.get("code") for r in out["rows"]][1:3] == ["x = f(x);"] * 2'
+	want '{r["function"]: r["low"] > 1.5 for r in out["rows"] if r.get("code") == "x = f(x);"} == {"parse": True, "count": False}'
+	want '[r["before_lines"] + r["after_lines"] for r in out["rows"] if r.get("function") == "parse"] == [[12, 15]]'
+	want '[r["problem"] for r in out["rows"] if r.get("code") == "new();"] == ["0 samples, not 20"]'
+	# A line that costs more is no reason to fail.
+	compares 0 "${ALL[@]}" --lines --fail-on 50%
+	compares 0 "${ALL[@]}" --json
+	want 'len(out["rows"]) == 1 and r["before_samples"] > 0'
+	two_builds 50 100
+	compares 0 "${ALL[@]}" --lines
+	says "no sample has a source line; build the programs with clang -g"
+}
+
+# The samples of lines are those of perf report, and the text is that of the source.
+test_lines_of_a_recording()
+{
+	hold lines
+	spend 0 1000
+	# shellcheck disable=SC2016 # for the inner shell
+	WORKLOAD=(sh -c 'for _ in $(seq 100); do "$@"; sleep 0.1; done' sh "${WORKLOAD[@]}")
+	record "$TMP/lines" -g
+	rows -s bpf_prog,srcline -F sample,bpf_prog,srcline -i "$TMP/lines" |
+		sed -n "s/^${HELD_IDS[0]} lines|lines\.bpf\.c:\([0-9]*\)\t/\1\t/p" | awk '$2 >= 100' >"$TMP/want"
+	compares 0 --json --lines --program lines "$TMP/lines" "$TMP/lines"
+	value '"\n".join("%d\t%d" % (r["after_lines"][0], r["after_samples"]) for r in out["rows"] if r["line"])' | sort >"$TMP/got"
+	same "samples by line" "$TMP/want" "$TMP/got"
+	want '{r["code"] for r in out["rows"] if r.get("after_lines") in ([15], [24], [33])} <= {"x = x * 5 + 3;", "for (i = 0; i < 600; i++)"}'
 }
 
 # Programs that are in only one recording, or have few samples. Intervals get wider with more rows.

@@ -137,6 +137,22 @@ test_pprof_groups_by_label()
 	grep -q 'bpf_test_run' "$TMP/traces" || fail "no call chain: $(cat "$TMP/traces")"
 }
 
+# The program lines has its cost in three lines of three functions. pprof prints the path of the source.
+test_lines_are_those_of_perf_report()
+{
+	hold lines
+	spend 0 40000
+	record "$TMP/lines" -g
+	to_profile "$TMP/lines"
+	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/lines" |
+		sed -n "s/^${HELD_IDS[0]} lines|//p" | grep '^lines\.bpf\.c:' >"$TMP/want"
+	pprof -lines -top -nodefraction=0 -edgefraction=0 -unit ns -tagfocus "bpf_prog_id=^${HELD_IDS[0]}\$" >"$TMP/top"
+	sed -n 's,^ *\([1-9][0-9]*\)ns .* bpf_prog_[0-9a-f]*_[a-z]* \(.*/\)\?\(lines\.bpf\.c:[0-9]*\)$,\3\t\1,p' "$TMP/top" |
+		sum_up >"$TMP/got"
+	same "periods by line" "$TMP/want" "$TMP/got"
+	grep -q "/progs/lines\.bpf\.c:24" "$TMP/top" || fail "no path: $(cat "$TMP/top")"
+}
+
 # All samples have both programs in their call chains. The sums are those of perf report --children.
 test_callers()
 {
