@@ -27,8 +27,11 @@ KERNEL = 1 << 63            # Addresses from here on belong to the kernel.
 UNKNOWN = '(unknown)'
 
 # Period, event, program and address. Only the event can have blanks.
-SCRIPT_LINE = re.compile(r'\s*(\d+) +(.*): +(?:N/A|(\d+|\(unknown\)):([^ ]*)) +[0-9a-f]+\n', re.DOTALL)
+SCRIPT_LINE = re.compile(rb'\s*(\d+) +(.*): +(?:N/A|(\d+|\(unknown\)):([^ ]*)) +[0-9a-f]+\n', re.DOTALL)
 FUNCTION = re.compile(r'bpf_prog_[0-9a-f]+_?')
+# Lines of a sample in JSON, in this order. No string has a line end or a tab.
+TIMESTAMP = re.compile(rb'\n\t\t\t"timestamp": (\d{1,20}),')
+CALLCHAIN, CALLCHAIN_END, FRAME_END = b'\n\t\t\t"callchain": [', b'\n\t\t\t]', b'\n\t\t\t\t}'
 
 
 class Error(Exception):
@@ -52,14 +55,14 @@ class Perf(subprocess.Popen):
         self.said = tempfile.TemporaryFile()
         try:
             super().__init__(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.said,
-                             encoding='utf-8', errors='replace', env=dict(os.environ, LC_ALL='C'))
+                             bufsize=CHUNK, pipesize=CHUNK, env=dict(os.environ, LC_ALL='C'))
         except OSError as error:
             raise Error(f'{plain(command[0])}: {error.strerror}; install perf, or name another one with --perf') from None
-        self.stdout.reconfigure(newline='\n')
 
     def check(self, problem=None):
         """Wait for its end, and return its messages. Fail if it has failed, or if there is a problem with its output."""
-        self.stdout.read()
+        while self.stdout.read1():
+            pass
         self.wait()
         self.said.seek(0)
         said = [plain(line) for line in self.said.read(CHUNK).decode('utf-8', 'replace').splitlines()]
@@ -73,35 +76,44 @@ class Perf(subprocess.Popen):
 
     def script_samples(self):
         """Yield event, period, id and name of the program of each sample; outside of programs the id is None."""
-        text = ''
+        text = b''
         for line in self.stdout:             # An event or a program can have a newline in its name.
             text += line
             match = SCRIPT_LINE.fullmatch(text) if len(text) < MAX_LINE else self.check('its output is not understood')
             if match:
-                yield match[2], int(match[1]), match[3], match[4]
-                text = ''
+                event, number, name = (part and part.decode('utf-8', 'replace') for part in match.group(2, 3, 4))
+                yield event, int(match[1]), number, name
+                text = b''
         for message in self.check():
             warn(message)
 
 
 def json_objects(stream, check):
-    """Yield the name of an array, and an object in it. perf indents objects by two tabs, and no string has a tab.
+    """Yield the name of an array, and the text of an object in it. perf indents objects by two tabs.
 
     check(problem) must raise an exception. check(None) is called at the end of good JSON.
     """
-    decoder = json.JSONDecoder(strict=False, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else digits)
-    name, text = '', ''
-    for chunk in iter(lambda: stream.read(CHUNK), ''):
-        *items, text = (text + chunk).split('\n\t\t}')
+    name, text = b'', b''
+    for chunk in iter(lambda: stream.read1(CHUNK), b''):
+        *items, text = (text + chunk).split(b'\n\t\t}')
         for item in items:
-            head, _, body = item.partition('\n\t\t{')
-            if '\n\t"' in head:
-                name = head.rpartition('\n\t"')[2].split('"')[0]
-            try:
-                yield name, decoder.decode('{' + body + '}')
-            except (ValueError, RecursionError):
-                check('its JSON is wrong')
-    check(None if text.endswith('\n}\n') else 'its JSON is cut off')
+            head, _, body = item.partition(b'\n\t\t{')
+            if b'\n\t"' in head:
+                name = head.rpartition(b'\n\t"')[2].split(b'"')[0]
+            yield name, body
+    check(None if text.endswith(b'\n}\n') else 'its JSON is cut off')
+
+
+class Numbers(dict):
+    """{JSON of a frame: its number}. Most frames come many times, so each is parsed once."""
+
+    def __init__(self, add):
+        super().__init__()
+        self.add = add
+
+    def __missing__(self, text):
+        self[text] = self[text[1:]] if text.startswith(b',') else self.add(text + b'}')
+        return self[text]
 
 
 class Recording:
@@ -115,24 +127,37 @@ class Recording:
         self.path, self.perf, self.stack = path, perf, stack
         self.names = {}                     # {program: name}
         self.metadata = {}
+        self.frames = []                    # JSON of each frame, once
+        self.decoder = json.JSONDecoder(strict=False, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else digits)
 
     def __iter__(self):
-        """Yield event, period, program or None, and the JSON of each sample. JSON files have no event and no period."""
+        """Yield event, period, program or None, time in ns, and numbers of the frames of each sample.
+
+        JSON files have no event and no period.
+        """
         json_file = self.json_file()
         if json_file:
-            objects, lines = json_objects(json_file, self.check_json), None
+            check, objects, lines = self.check_json, json_objects(json_file, self.check_json), None
         else:
             json_perf, script_perf = (self.stack.enter_context(Perf(self.perf, *command, '-i', self.path)) for command in (
                 ['data', 'convert', '--force', '--to-json', '/dev/stdout'], ['script', '-f', '-G', '-F', 'period,event,bpf_prog,ip']))
-            objects, lines = json_objects(json_perf.stdout, json_perf.check), script_perf.script_samples()
-        for array, item in objects:
-            if array != 'samples':
-                self.add_metadata(item)
-            elif lines is None:
-                yield None, None, self.program_of_frame(*item['callchain'][:1]), item
+            check, objects, lines = json_perf.check, json_objects(json_perf.stdout, json_perf.check), script_perf.script_samples()
+        numbers = Numbers(lambda text: self.frames.append(self.decode(text, check)) or len(self.frames) - 1)
+        for array, text in objects:
+            if array != b'samples':
+                self.add_metadata(self.decode(b'{%b}' % text, check))
+                continue
+            head, _, tail = text.partition(CALLCHAIN)
+            frames, end, _ = tail.partition(CALLCHAIN_END)
+            when = TIMESTAMP.match(head)
+            if not when or not end:
+                check('a sample has no time or no call chain')
+            when, chain = int(when[1]), tuple([numbers[frame] for frame in frames.split(FRAME_END)[:-1]])
+            if lines is None:
+                yield None, None, self.program_at(*chain[:1]), when, chain
             else:
                 event, period, number, name = next(lines, None) or script_perf.check('it printed fewer samples than perf data convert')
-                yield event, period, number and self.program(number, name), item
+                yield event, period, number and self.program(number, name), when, chain
         if lines and next(lines, None):
             script_perf.check('it printed more samples than perf data convert')
 
@@ -145,11 +170,17 @@ class Recording:
         if start not in (b'{\n', b'\x1f\x8b'):
             return None
         opener = gzip.open if start == b'\x1f\x8b' else open
-        return self.stack.enter_context(opener(self.path, 'rt', encoding='utf-8', errors='replace', newline='\n'))
+        return self.stack.enter_context(opener(self.path, 'rb'))
 
     def check_json(self, problem):
         if problem:
             raise Error(f'{plain(self.path)}: {problem}; convert the recording again with perf data convert --to-json')
+
+    def decode(self, text, check):
+        try:
+            return self.decoder.decode(text.decode('utf-8', 'replace'))
+        except (ValueError, RecursionError):
+            return check('its JSON is wrong')
 
     def add_metadata(self, item):
         program = str(item['id'])
@@ -161,13 +192,13 @@ class Recording:
         self.names.setdefault(program, name)
         return program
 
-    def program_of(self, ip, symbol, dso, number):
+    def program_at(self, number=None):
         """The program of a frame, or None. Functions of programs whose id is not known begin with bpf_prog_."""
-        function = FUNCTION.match(dso or '') if int(ip, 16) >= KERNEL else None
-        if number is None and not function:
+        if number is None:
             return None
-        return self.program(UNKNOWN if number is None else str(number), dso[function.end():] if function else symbol)
-
-    def program_of_frame(self, frame=None):
-        """program_of() for a frame in JSON"""
-        return frame and self.program_of(frame['ip'], frame.get('symbol'), frame.get('dso'), frame.get('bpf-prog-id'))
+        frame = self.frames[number]
+        program, dso = frame.get('bpf-prog-id'), frame.get('dso', '')
+        function = FUNCTION.match(dso) if int(frame['ip'], 16) >= KERNEL else None
+        if program is None and not function:
+            return None
+        return self.program(UNKNOWN if program is None else str(program), dso[function.end():] if function else frame.get('symbol'))

@@ -27,7 +27,7 @@ NR_TRIALS = 100
 SLOT = 500_000_000          # ns
 
 # As perf data convert prints it
-SAMPLE = '\n\t\t{{ "timestamp": {}, "callchain": [ {{ "ip": "0x1"{} }} ] \n\t\t}}'
+SAMPLE = '\n\t\t{{\n\t\t\t"timestamp": {},\n\t\t\t"callchain": [\n\t\t\t\t{{ "ip": "0x1"{}\n\t\t\t\t}}\n\t\t\t]\n\t\t}}'
 JSON = '{{\n\t"samples": [{}\n\t],\n\t"bpf-metadata": [\n\t\t{{ "id": 1, "name": "work", "metadata": {{ "version": "{}" }}\n\t\t}}\n\t]\n}}\n'
 
 
