@@ -33,7 +33,7 @@ IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 <
 CONTEXT_KERNEL = (1 << 64) - 128
 SAMPLE_ID_ALL, BUILD_ID = 18, 34        # bits
 JITED_KSYMS, JITED_FUNC_LENS, PROG_TAGS = 1 << 3, 1 << 4, 1 << 8
-LINE_INFO, JITED_LINE_INFO = 1 << 6, 1 << 7
+FUNC_INFO, LINE_INFO, JITED_LINE_INFO = 1 << 5, 1 << 6, 1 << 7
 
 ALPHA = (7, "0011223344556677", "alpha", 0xffffffffc0001000,
          [(b"version", b'"1.2.3"'), (b"answer", b"42")])
@@ -171,18 +171,17 @@ class File:
         return self.u32(info_len, data_len) + self.u64(arrays) + info + data
 
     def lines(self, prog, lines, line_size=16, address_size=8, nr=None, nr_addresses=None, btf_id=5, btf=None,
-              length=0x100):
+              length=0x100, func=0, func_size=8, nr_funcs=1):
         """The bpf_prog_info of a program with source lines (offset, file, text, number), and their BTF"""
-        strings, records, addresses = b"\0", b"", b""
-        for offset, name, text, number in lines:
-            records += self.u32(0, len(strings), len(strings) + len(name) + 1, number << 10).ljust(line_size, b"\0")
+        strings, records, addresses = b"\0", self.u32(func, 1), b""
+        for number_of_insn, (offset, name, text, number) in enumerate(lines):
+            records += self.u32(number_of_insn, len(strings), len(strings) + len(name) + 1, number << 10).ljust(line_size, b"\0")
             addresses += self.u64(prog[3] + offset).ljust(address_size, b"\0")
             strings += name + b"\0" + text + b"\0"
         info = bytearray(self.prog_info(prog, data_len=24 + len(records) + len(addresses), length=length, arrays=(
-            JITED_KSYMS | JITED_FUNC_LENS | PROG_TAGS | LINE_INFO | JITED_LINE_INFO)))
-        struct.pack_into("<I", info, 16 + 128, btf_id)
-        struct.pack_into("<IQQIII", info, 16 + 148, len(lines) if nr is None else nr, 24, 24 + len(records),
-                         len(lines) if nr_addresses is None else nr_addresses, line_size, address_size)
+            JITED_KSYMS | JITED_FUNC_LENS | PROG_TAGS | FUNC_INFO | LINE_INFO | JITED_LINE_INFO)))
+        struct.pack_into("<IIQIIQQIII", info, 16 + 128, btf_id, func_size, 24, nr_funcs, len(lines) if nr is None else nr,
+                         32, 24 + len(records), len(lines) if nr_addresses is None else nr_addresses, line_size, address_size)
         data = self.pack("HBBIIIII", 0xeb9f, 1, 0, 24, 0, 0, 0, len(strings)) + strings
         data = data if btf is None else btf(data)
         self.features[BTF] = self.u32(1, 5, len(data)) + data

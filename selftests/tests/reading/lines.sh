@@ -203,15 +203,15 @@ annotate_is_right()
 				import bisect, collections, re, sys
 				symbol, table, samples, out = sys.argv[1:]
 				rows = [line.rstrip("\n").split("\t", 4) for line in open(table)]
-				lines = [(int(row[1]), row[3], row[4].strip()) for row in rows if row[0] == symbol]
+				lines = [(int(row[1]), row[3], row[4].expandtabs().rstrip()) for row in rows if row[0] == symbol]
 				found = re.findall(rf"^ *[0-9a-f]+ {symbol}\+0x([0-9a-f]+)$", open(samples).read(), re.M)
 				seen = collections.Counter(int(offset, 16) for offset in found)
 				source, last, offsets = None, None, []
 				for row in open(out):
 				    instruction = re.match(r" +([0-9.]+) : +([0-9a-f]+): +\S", row)
-				    line = re.match(r" +: +([1-9][0-9]*) (.*)", row)
+				    line = re.match(r" +: +([1-9][0-9]*) +(.*)", row)
 				    if line:
-				        source = line[1], line[2].strip()
+				        source = line[1], line[2]
 				    if re.fullmatch(r" +:\s*", row):
 				        source = "no line"
 				    if instruction:
@@ -237,6 +237,33 @@ test_annotate_shows_lines_and_instructions()
 {
 	record_lines
 	annotate_is_right "$TMP/lines"
+}
+
+test_annotate_expands_tabs()
+{
+	local name disassemblers
+
+	record_lines
+	find_disassemblers
+	for name in "${disassemblers[@]}"; do
+		with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
+		grep -E '^ +: 24 {17}x = x \* 5 \+ 3;$' "$TMP/out" || fail "$name: $(cat "$TMP/out")"
+	done
+}
+
+# Neither a file with the name of the function, nor one that BTF names.
+test_annotate_opens_no_file()
+{
+	local symbol disassemblers
+
+	record_lines
+	find_disassemblers
+	symbol=$(symbol_called six)
+	cd "$TMP"
+	: >"$symbol"
+	trace -f -o "$TMP/opened" -e trace=open,openat "$PBM_PERF" annotate --stdio -i "$TMP/lines" "$symbol" >"$TMP/out"
+	grep -E ': 24 +x = x' "$TMP/out"
+	! grep -F -e "$symbol" -e 'lines.bpf.c' "$TMP/opened" || fail "perf has opened a file"
 }
 
 # Line 24 is in six().
@@ -396,11 +423,20 @@ test_srccode_is_that_of_the_recorded_btf()
 {
 	record_lines
 	"$PBM_PERF" script -G -F ip,sym,srcline,srccode -i "$TMP/lines" >"$TMP/out"
-	grep -E '^\|24 +x = x \* 5 \+ 3;$' "$TMP/out" || fail "perf shows: $(grep '^|' "$TMP/out" | sort | uniq -c)"
+	grep -P '^\|24 +\t\tx = x \* 5 \+ 3;$' "$TMP/out" || fail "perf shows: $(grep '^|' "$TMP/out" | sort | uniq -c)"
 	echo 'int local;' >"$TMP/local.c"
 	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	grep -E '^\|1 +recorded\(\);$' "$TMP/out" || fail "perf shows: $(cat "$TMP/out")"
+	# Lines of two files can have the same number and text.
+	made_up <<-'END'
+		file.infos[0] = file.lines(perfgen.ALPHA, [(0, b"a.h", b"both();", 20), (16, b"b.h", b"both();", 20)])
+		sample, places = file.sample, [0, 16, 16]
+		file.sample = lambda ip: sample(perfgen.ALPHA[3] + places.pop(0) if ip == perfgen.ALPHA[3] + 16 else ip)
+		file.nr_samples = 3
+	END
+	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
+	[[ $(grep -c '^|20 *both();$' "$TMP/out") = 2 ]] || fail "perf shows: $(cat "$TMP/out")"
 }
 
 test_python_scripts_open_no_file_that_the_recording_names()
@@ -434,6 +470,7 @@ test_bad_lines_are_not_used()
 
 	for bad in '[]' 'lines[2:]' 'lines, line_size=12' 'lines, address_size=4' 'lines, address_size=0, line_size=0' \
 		'lines, nr=1 << 28' 'lines, nr_addresses=0' 'lines, nr=0' 'lines, btf_id=6' \
+		'lines, nr=2' 'lines, nr_addresses=2' 'lines, nr_funcs=0' 'lines, func_size=2' 'lines, func=3' \
 		'[(0, b"", b"", 1)]' '[(-16, b"before", b"", 1)]' \
 		'lines, btf=lambda btf: b""' 'lines, btf=lambda btf: btf[:23]' 'lines, btf=lambda btf: btf[:-1]' \
 		'lines, btf=lambda btf: bytes(2) + btf[2:]' 'lines, btf=lambda btf: btf[:20] + bytes(4) + btf[24:]' \
