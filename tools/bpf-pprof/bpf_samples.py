@@ -30,6 +30,7 @@ UNKNOWN = '(unknown)'
 SCRIPT_LINE = re.compile(rb'\s*(\d+) +(.*): +(?:N/A|(\d+|\(unknown\)):([^ ]*)) +[0-9a-f]+\n', re.DOTALL)
 FUNCTION = re.compile(r'bpf_prog_[0-9a-f]+_?')
 # Lines of a sample in JSON, in this order. No string has a line end or a tab.
+HOSTNAME = re.compile(rb'\n\t\t"hostname": (".*"),\n')
 TIMESTAMP = re.compile(rb'\n\t\t\t"timestamp": (\d{1,20}),')
 CALLCHAIN, CALLCHAIN_END, FRAME_END = b'\n\t\t\t"callchain": [', b'\n\t\t\t]', b'\n\t\t\t\t}'
 
@@ -89,7 +90,9 @@ class Perf(subprocess.Popen):
 
 
 def json_objects(stream, check):
-    """Yield the name of an array, and the text of an object in it. perf indents objects by two tabs.
+    """Yield the name of an array, and the text of an object in it, or None and the text before an array.
+
+    perf indents objects by two tabs.
 
     check(problem) must raise an exception. check(None) is called at the end of good JSON.
     """
@@ -100,6 +103,7 @@ def json_objects(stream, check):
             head, _, body = item.partition(b'\n\t\t{')
             if b'\n\t"' in head:
                 name = head.rpartition(b'\n\t"')[2].split(b'"')[0]
+                yield None, head
             yield name, body
     check(None if text.endswith(b'\n}\n') else 'its JSON is cut off')
 
@@ -128,6 +132,7 @@ class Recording:
         self.names = {}                     # {program: name}
         self.metadata = {}
         self.frames = []                    # JSON of each frame, once
+        self.host = None
         self.decoder = json.JSONDecoder(strict=False, parse_int=lambda digits: int(digits) if len(digits) < MAX_DIGITS else digits)
 
     def __iter__(self):
@@ -144,6 +149,10 @@ class Recording:
             check, objects, lines = json_perf.check, json_objects(json_perf.stdout, json_perf.check), script_perf.script_samples()
         numbers = Numbers(lambda text: self.frames.append(self.decode(text, check)) or len(self.frames) - 1)
         for array, text in objects:
+            if array is None:
+                host = HOSTNAME.search(text)
+                self.host = self.decode(host[1], check) if host else self.host
+                continue
             if array != b'samples':
                 self.add_metadata(self.decode(b'{%b}' % text, check))
                 continue

@@ -36,7 +36,7 @@ fails()
 	says "$1"
 }
 
-# samples FILE SECONDS [SEED] <<END: write JSON, as perf data convert does, of samples at random
+# samples FILE SECONDS [SEED [START [HOST]]] <<END: write JSON, as perf data convert does, of samples at random
 # times. Each line of the input has the rate per second, then id, name and metadata of a program, then perhaps
 # a tab and JSON for the frame.
 samples()
@@ -44,7 +44,7 @@ samples()
 	native_only "the test does not depend on the kernel"
 	python3 - "$@" 3<&0 <<-'END'
 		import json, random, sys, textwrap
-		path, seconds, seed = sys.argv[1], float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "0"
+		path, seconds, seed, start, host = sys.argv[1], float(sys.argv[2]), *(sys.argv[3:] + ["0", "0", "vm"][len(sys.argv) - 3:])
 		chance = random.Random(seed)
 		times, programs = [(0, {"ip": "0x10"}), (int(seconds * 1e9), {"ip": "0x10"})], []
 		for line in open(3, encoding="utf-8"):
@@ -59,8 +59,8 @@ samples()
 		with open(path, "w", encoding="utf-8") as file:
 		    def array(name, objects):
 		        file.write(f'\t"{name}": [\n' + ",\n".join(textwrap.indent(json.dumps(item, indent="\t"), "\t\t") for item in objects) + "\n\t]")
-		    file.write("{\n")
-		    array("samples", ({"timestamp": 10**14 + when, "callchain": [frame]}
+		    file.write('{\n\t"headers": {\n\t\t"hostname": %s,\n\t\t"arch": "x86_64"\n\t},\n' % json.dumps(host))
+		    array("samples", ({"timestamp": 10**14 + int(float(start) * 1e9) + when, "callchain": [frame]}
 		                      for when, frame in sorted(times, key=lambda pair: pair[0])))
 		    file.write(",\n")
 		    array("bpf-metadata", programs)
@@ -247,6 +247,33 @@ test_lines_of_a_recording()
 	want '{r["code"] for r in out["rows"] if r.get("after_lines") in ([15], [24], [33])} <= {"x = x * 5 + 3;", "for (i = 0; i < 600; i++)"}'
 }
 
+# recorded_at START-BEFORE START-AFTER [HOST]: write three recordings of each side, 100 s from one to the next
+recorded_at()
+{
+	local i
+
+	for i in 1 2 3; do
+		samples "$TMP/before$i" 20 "$i" $((100 * i + $1)) <<<'50 7 count {}'
+		samples "$TMP/after$i" 20 "x$i" $((100 * i + $2)) "${@:3}" <<<'50 8 count {}'
+	done
+	compares 0 --before "$TMP"/before[1-3] --after "$TMP"/after[1-3]
+}
+
+# The times of two hosts have no common start.
+test_order_of_recordings()
+{
+	recorded_at 0 50
+	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
+	recorded_at 0 150
+	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
+	recorded_at 0 350
+	says "record by turns"
+	recorded_at 350 0
+	says "record by turns"
+	recorded_at 0 350 other
+	[[ ! -s $TMP/messages ]] || fail "$(cat "$TMP/messages")"
+}
+
 # Programs that are in only one recording, or have few samples. Intervals get wider with more rows.
 test_rows()
 {
@@ -392,6 +419,12 @@ test_runs()
 	echo '[{"id": 8, "run_cnt": 2500}][{"id": 8, "run_cnt": 500}]' >"$TMP/runs-before"
 	fails "put the output from before the recording first" --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" \
 		"$TMP/before" "$TMP/after"
+	# A program that cpu-clock can't sample
+	samples "$TMP/before" 60 1 <<<"$(printf '50 7 count {}\n0.0001 9 unseen {}')"
+	echo '[{"id": 7, "run_cnt": 1000}, {"id": 9, "run_cnt": 4000}]' >"$TMP/runs-before"
+	compares 0 --runs-before "$TMP/runs-before" --runs-after "$TMP/runs-after" "$TMP/before" "$TMP/after"
+	says "before: unseen ran 4000 times, but has no sample; see bpf-compare(1)"
+	! grep 'after:\|count ran' "$TMP/messages" || fail "a message about a program that has samples"
 	# One of two programs was unloaded before bpftool ran.
 	samples "$TMP/before" 60 1 <<<"$(printf '50 7 count {}\n50 9 count {}')"
 	echo '[{"id": 7, "run_cnt": 1000}]' >"$TMP/runs-before"
