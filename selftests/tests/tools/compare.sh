@@ -137,6 +137,17 @@ test_intervals()
 		ratio, low, high = compare.interval(before, after, 0.95)
 		assert abs(ratio - 2) < 1e-9 and abs(math.log(high / 2) - 2.306 * math.sqrt(0.02)) < 0.0002, (ratio, low, high)
 		assert abs(low * high - 4) < 1e-9
+		# With two rows, each interval has the level 1 - 0.05 / 2.
+		class Options: level = 0.95
+		def side(values):
+		    made = compare.Side()
+		    made.values, made.nr_samples = values, 1000
+		    return made
+		for names in ("a", "ab"):
+		    rows = {(name, (), compare.OWN): (side(before), side(after)) for name in names}
+		    ends = compare.interval(before, after, 1 - 0.05 / len(names))
+		    for row in compare.judge(rows, Options):
+		        assert [row["change"] + 1, row["low"] + 1, row["high"] + 1] == [1 + (end - 1) for end in ends], (row, ends)
 	END
 }
 

@@ -251,7 +251,7 @@ test_hostile_text()
 	made_up <<-'END'
 		name = "al\npha: 7:x \"\x1b[2J\\"
 		perfgen.ALPHA = (*perfgen.ALPHA[:2], name, perfgen.ALPHA[3], [(b"version", b'"1\\u000a2\\"\\u001b x"'),
-		    (b"odd", b'"\\n\\ud800"'), (b"bpf_prog_id", b"0"), (b"number", b"9" * 5000), (b"list", b'[1,{"a":"\xff"}]')])
+		    (b"odd", b'"\\n\\ud800"'), (b"bpf_prog_id", b"0"), (b"bpf_prog", b'"own"'), (b"number", b"9" * 5000), (b"list", b'[1,{"a":"\xff"}]')])
 		file.infos = [file.prog_info(perfgen.ALPHA, name=name[:15].encode()), file.prog_info(perfgen.BETA)]
 		file.block = file.make_block([(perfgen.ALPHA[4], [7]), (perfgen.BETA[4], [9])])
 		file.with_records = False
@@ -267,6 +267,7 @@ test_hostile_text()
 	grep -q -F 'version:[1\n2"\x1b x]' "$TMP/got" || fail "no version"
 	grep -q -F 'odd:["\n\ud800"]' "$TMP/got" || fail "no value with other escapes than perf's"
 	grep -q -F 'bpf_metadata_bpf_prog_id:[0]' "$TMP/got" || fail "no key with the name of a label"
+	grep -q -F 'bpf_metadata_bpf_prog:[own]' "$TMP/got" || fail "no key with the name of the other label"
 	grep -q 'number:\[9\{5000\}\]' "$TMP/got" || fail "no long number"
 	grep -q -F 'bpf_prog:[al\npha:' "$TMP/got" || fail "no name of the program"
 }
