@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attach BPF programs to perf events, in each way that the kernel has. The commands come from
+ * Attach BPF programs to perf events, in each way that the kernel has, and to other hooks. The commands come from
  * standard input. Everything is undone when the input ends.
  *
  *   load FILE                 load the object, unload the previous one; prints
  *                             "program ID NAME", and "map ID NAME" for its maps in .maps
  *   fexit FILE                load an object whose programs are called at the end of the
  *                             program that was loaded last, and unload this object
+ *   attach                    attach the programs of the object as their sections say
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
  *                             this process; PERIOD may be "freq N"
  *   ioctl                     attach the program by PERF_EVENT_IOC_SET_BPF
@@ -116,6 +117,16 @@ static int do_fexit(const char *path)
 	err = err ?: bpf_object__load(fexit);
 	bpf_object__close(fexit);
 	return err;
+}
+
+static int do_attach(void)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, object)
+		if (!bpf_program__attach(prog))
+			return -errno;
+	return 0;
 }
 
 static int parse_event(char *args, struct perf_event_attr *attr, char *whom)
@@ -260,6 +271,8 @@ static int run(const char *command, char *args)
 		return do_load(args);
 	if (!strcmp(command, "fexit"))
 		return do_fexit(args);
+	if (!strcmp(command, "attach"))
+		return do_attach();
 	if (!strcmp(command, "event"))
 		return do_event(args);
 	if (!strcmp(command, "ioctl"))

@@ -312,6 +312,8 @@ test_program_that_is_pinned_and_held_by_no_process()
 # The cgroup has a hostile name.
 test_program_that_is_attached_to_a_cgroup_and_held_by_no_process()
 {
+	local path
+
 	# shellcheck disable=SC2016 # for the inner shell
 	hold_in_cgroup $'it\'s "\e[2J\xff\\' '
 		"$1" prog load "$2" "$BPFFS/pin" type cgroup/skb &&
@@ -322,6 +324,9 @@ test_program_that_is_attached_to_a_cgroup_and_held_by_no_process()
 		cat' "$BPFTOOL" "$OUTPUT/simple.bpf.o"
 	owners
 	want "${HELD_IDS[0]}" cgroup "${CGROUP%%$'\e'*}\\x1b[2J\\xff\\"
+	path=${CGROUP#/sys/fs/cgroup}
+	path=${path#/unified}
+	want "${HELD_IDS[0]}" hook "cgroup ${path%%$'\e'*}\\x1b[2J\\xff\\ inet_egress"
 	want "${HELD_IDS[0]}" pid ""
 	want "${HELD_IDS[0]}" pinned ""
 }
@@ -529,22 +534,21 @@ test_unknown_owner_is_a_dash_in_the_table()
 }
 
 # Long values are wrapped, so no value is lost.
-test_the_table_has_80_columns()
+# No name and no path is cut, so grep finds them. The table is as wide as it must be.
+test_the_table_cuts_no_name()
 {
-	local directory=$TMP/$ID_64/$ID_64 line
+	local directory=$TMP/$ID_64/$ID_64
 
 	mkdir -p "$directory"
 	cp "$CAT" "$directory/0123456789"
 	hold_command "$INHERIT" -p 7 -s "$directory/0123456789"
 	"$OWNERS" "${HELD_IDS[0]}" >"$TMP/table" 2>/dev/null
 	cat "$TMP/table"
-	while IFS= read -r line; do
-		((${#line} <= 80)) || fail "longer than 80 columns: $line"
-	done <"$TMP/table"
-	sed 's/^.\{,40\} \{3,\}//' "$TMP/table" | tr -d '\n' | grep -q -F "$ID_64/$ID_64/0123456789" ||
-		tr -s ' \n' ' ' <"$TMP/table" | sed 's/ [0-9]* / /g; s/ //g' | grep -q -F "$ID_64/$ID_64/0123456789" ||
-		fail "the executable is not in the table"
+	grep -q "^${HELD_IDS[0]} *inherited .* exe $directory/0123456789\$" "$TMP/table" || fail "the executable is not in the row of the program"
 	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count the three other processes"
+	hold long_name
+	"$OWNERS" "${HELD_IDS[0]}" >"$TMP/table" 2>/dev/null
+	grep -q "^${HELD_IDS[0]} *function_x\{100,\} " "$TMP/table" || fail "the name is cut: $(cat "$TMP/table")"
 }
 
 # as_user SETPRIV-OPTIONS OPTION...: run bpf-owners under setpriv; sets STATUS. The output goes to
@@ -619,6 +623,62 @@ test_an_id_that_no_program_has()
 	((status == 2)) || fail "a wrong option: status $status"
 }
 
+# hold_pinned NAME: hold a program in a private BPF file system, where its pin is "pin"
+hold_pinned()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_with_bpffs '
+		"$1" prog load "$2" "$BPFFS/pin" && "$1" prog show pinned "$BPFFS/pin" | sed -n "s/^\\([0-9]*\\): .* name \\([^ ]*\\) .*/\\1 \\2/p"
+		echo ready
+		exec cat' "$BPFTOOL" "$OUTPUT/$1.bpf.o"
+}
+
+# bpftool prints floating point numbers so that the list of all programs is not JSON.
+test_a_float_breaks_nothing()
+{
+	hold_pinned other_types
+	"$BPFTOOL" -j prog show | python3 -c 'import json, sys; json.load(sys.stdin)' 2>"$TMP/err" &&
+		skip "this bpftool prints floating point numbers"
+	owners
+	want "${HELD_IDS[0]}" pinned "$BPFFS/pin"
+	"$BPFTOOL" prog show | sed -n 's/^\([0-9]*\): .*/\1/p' >"$TMP/want"
+	"$OWNERS" | sed -n 's/^\([0-9][0-9]*\) .*/\1/p' >"$TMP/got"
+	same "ids of all programs" "$TMP/want" "$TMP/got"
+}
+
+# fake_bpftool COMMANDS: let bpf-owners run these shell commands in place of bpftool
+fake_bpftool()
+{
+	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$(type -P "$BPFTOOL")" >"$BIN/bpftool"
+	chmod +x "$BIN/bpftool"
+}
+
+test_a_program_that_bpftool_can_not_print()
+{
+	local status=0
+
+	hold_command "$INHERIT" -n 2 cat
+	fake_bpftool "case \"\$*\" in *'-j -f prog show'|*\" id ${HELD_IDS[0]}\") echo '[{\"id\":'; exit ;; esac"
+	PATH=$BIN:$PATH "$OWNERS" --json "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	cat "$TMP/owners.err"
+	((status == 1)) || fail "status $status"
+	grep -q -x "bpf-owners: program ${HELD_IDS[0]}: bpftool prints no JSON; see .*" "$TMP/owners.err" || fail "no message"
+	want "${HELD_IDS[0]}" exe "$CAT"
+	want "${HELD_IDS[1]}" exe "$CAT"
+	grep -q '"name": "inherited"' "$TMP/owners" || fail "the other program has no name"
+}
+
+test_a_bpftool_without_a_command()
+{
+	local status=0
+
+	hold_pinned simple
+	fake_bpftool "case \"\$*\" in *cgroup*) echo '{\"error\":\"no such command\"}'; exit 1 ;; esac"
+	PATH=$BIN:$PATH "$OWNERS" --json "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	((status == 1)) || fail "status $status"
+	grep -q -x 'bpf-owners: bpftool cgroup tree: no such command' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+}
+
 test_programs_and_processes_that_go_away()
 {
 	local churner i
@@ -639,6 +699,92 @@ test_programs_and_processes_that_go_away()
 	done
 	kill "$churner"
 	wait "$churner" || :
+}
+
+test_hooks_of_tracepoints()
+{
+	start_attach
+	ask load "$OUTPUT/hooks.bpf.o"
+	ask attach
+	mapfile -t HELD_IDS < <(cat "/proc/$HOLDER_PID/fdinfo"/* 2>/dev/null | sed -n 's/^prog_id:\t//p' | sort -nu)
+	owners
+	hooks >"$TMP/got"
+	printf '%s\n' 'on_raw_tp raw_tracepoint sched_process_exit' 'on_tp tracepoint sched_process_exit' >"$TMP/want"
+	same "hooks" "$TMP/want" "$TMP/got"
+}
+
+# Print NAME HOOK of each program in $TMP/owners.
+hooks()
+{
+	python3 -S -c 'import json, sys
+for program in json.load(open(sys.argv[1])):
+    print(program["name"], program["metadata"].get("hook"))' "$TMP/owners" | sort
+}
+
+# No process holds the programs, and they are not pinned.
+test_hooks_of_an_interface()
+{
+	command -v tc >/dev/null || skip "tc is not installed"
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command unshare --net --mount sh -c '
+		mount -t bpf bpf "$BPFFS" && ip link add pbm0 type veth peer name pbm1 && tc qdisc add dev pbm0 clsact || exit
+		"$1" prog load "$2" "$BPFFS/xdp" type xdp && "$1" net attach xdpgeneric pinned "$BPFFS/xdp" dev pbm0 &&
+			"$1" prog load "$3" "$BPFFS/tc" type classifier &&
+			tc filter add dev pbm0 ingress bpf direct-action object-pinned "$BPFFS/tc" || exit
+		for pin in xdp tc; do
+			"$1" prog show pinned "$BPFFS/$pin" | sed -n "s/^\([0-9]*\): .* name \([^ ]*\) .*/\1 \2/p"
+			rm "$BPFFS/$pin"
+		done
+		echo ready
+		exec cat' sh "$BPFTOOL" "$OUTPUT/xdp_v1.bpf.o" "$OUTPUT/simple.bpf.o"
+	RUN=(nsenter --net --target "$HOLDER_PID")
+	owners
+	want "${HELD_IDS[0]}" hook "xdp pbm0"
+	want "${HELD_IDS[1]}" hook "tc ingress pbm0"
+}
+
+test_hooks_of_struct_ops()
+{
+	"$BPFTOOL" struct_ops register "$OUTPUT/struct_ops.bpf.o" >"$TMP/registered" 2>&1 ||
+		skip "this kernel registers no struct_ops: $(tail -n 1 "$TMP/registered")"
+	"$BPFTOOL" -j prog show | python3 -c 'import json, sys
+print(*(prog["id"] for prog in json.load(sys.stdin) if prog["type"] == "struct_ops" and prog["name"].startswith("pbm_")))' >"$TMP/ids"
+	read -r -a HELD_IDS <"$TMP/ids"
+	owners
+	"$BPFTOOL" struct_ops unregister name pbm_tcp >/dev/null
+	hooks >"$TMP/got"
+	printf 'pbm_%s struct_ops tcp_congestion_ops pbm_tcp\n' cong_avoid ssthresh undo_cwnd >"$TMP/want"
+	same "hooks" "$TMP/want" "$TMP/got"
+}
+
+# What bpftool prints on other kernels, and newer bpftools
+test_hooks_that_this_kernel_lacks()
+{
+	local kernel_function
+
+	kernel_function=$("$BPFTOOL" btf dump file /sys/kernel/btf/vmlinux format raw | sed -n "s/^\[\([0-9]*\)\] FUNC 'vfs_read'.*/\1/p")
+	[[ -n $kernel_function ]] || skip "this kernel has no BTF"
+	hold_command "$INHERIT" cat
+	id="\"prog_id\":${HELD_IDS[0]}"
+	fake_bpftool "case \"\$*\" in
+		*link*) echo '[{\"type\":\"tracing\",$id,\"attach_type\":\"trace_fentry\",\"target_obj_id\":1,\"target_btf_id\":$kernel_function},
+			{\"type\":\"tracing\",$id,\"attach_type\":\"trace_fexit\",\"target_obj_id\":7,\"target_btf_id\":1},
+			{\"type\":\"iter\",$id,\"target_name\":\"bpf_map\"}, {\"type\":\"netns\",$id,\"netns_ino\":4026531840,\"attach_type\":\"sk_lookup\"},
+			{\"type\":\"kprobe_multi\",$id,\"retprobe\":true,\"func_cnt\":2,\"funcs\":[{\"func\":\"vfs_read\"},{\"func\":\"vfs_write\"}]},
+			{\"type\":\"uprobe_multi\",$id,\"retprobe\":false,\"path\":\"/bin/sh\"}, {\"type\":99,$id}]'; exit ;;
+		*perf*) echo '[{\"pid\":1,\"fd\":5,$id,\"fd_type\":\"kprobe\",\"func\":\"do_exit\",\"offset\":0},
+			{\"pid\":1,\"fd\":6,$id,\"fd_type\":\"uprobe\",\"filename\":\"/bin/cat\",\"offset\":9}]'; exit ;;
+		*net*) echo '[{\"xdp\":[{\"devname\":\"e0\",\"ifindex\":2,\"multi_attachments\":[{\"mode\":\"driver\",\"id\":${HELD_IDS[0]}}]}],
+			\"tc\":[{\"devname\":\"e0\",\"ifindex\":2,\"kind\":\"tcx/egress\",$id}, {\"devname\":\"e1\",\"ifindex\":3,\"kind\":\"htb\",\"id\":${HELD_IDS[0]}}],
+			\"flow_dissector\":[],\"netfilter\":[{\"pf\":2,\"hook\":1,\"prio\":0,\"flags\":0,\"id\":${HELD_IDS[0]}}]}]'; exit ;;
+	esac"
+	RUN=(env PATH="$BIN:$PATH")
+	owners
+	tr -d '\n' >"$TMP/want" <<-'END'
+		fentry vfs_read, fexit, htb e1, iter bpf_map, kprobe do_exit, kretprobe vfs_read, kretprobe vfs_write, 
+		netfilter ipv4 input, sk_lookup net:[4026531840], tcx egress e0, uprobe /bin/cat, uprobe /bin/sh, xdp e0
+	END
+	want "${HELD_IDS[0]}" hook "$(cat "$TMP/want")"
 }
 
 # count_calls N: print the number of system calls with N programs and processes, in a PID namespace
