@@ -148,20 +148,20 @@ test_headers_with_metadata()
 	done
 }
 
-# Remove the member "bpf-prog-id" of frames, and the size of the file, which includes it.
-drop_program_ids()
+# Remove the members "bpf-prog-id", "srcfile", "line" and "srccode" of frames, and the size of the file.
+drop_program_members()
 {
-	perl -0777 -p -i -e 's/,\n\t+"bpf-prog-id": \d+(?=\n)//g' "$TMP/outputs/patched/out.json"
+	perl -0777 -p -i -e 's/,\n\t+"(?:bpf-prog-id|srcfile|line|srccode)": [^\n]*?(?=,?\n)//g' "$TMP/outputs/patched/out.json"
 	sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
 }
 
-# Even without metadata, the frames have the ids of their programs.
+# Even without metadata, the frames have the ids of their programs and their source lines.
 test_converted_data_without_metadata()
 {
 	record_both_modes
 	both json data convert --to-json out.json -i none.data
 	(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
-	drop_program_ids
+	drop_program_members
 	same_outputs
 }
 
@@ -169,7 +169,7 @@ test_converted_data_with_metadata()
 {
 	record_both_modes
 	both json data convert --to-json out.json -i header.data
-	drop_program_ids
+	drop_program_members
 	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
 	import json
 	import sys
