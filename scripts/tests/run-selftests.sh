@@ -111,6 +111,15 @@ test_report_says_what_a_failed_test_printed()
 	same "report" "$TMP/t/want" "$TMP/t/got"
 }
 
+# A run that shows nothing must not succeed.
+test_a_run_in_which_all_tests_are_skipped_fails()
+{
+	printf 'skip\ta: b\tno b\nskip\ta: c\tno c\n' > "$TMP/t/results"
+	# shellcheck disable=SC2016 # for the inner shell
+	expect_status 1 bash -c '. "$0/lib/common.sh"; . "$0/lib/report.sh"; report__print_totals "$1"' "$SCRIPTS_DIR" "$TMP/t/results"
+	printed '0 passed, 0 failed, 2 skipped'
+}
+
 # Tests that are left out count neither as passed nor as skipped.
 test_tests_that_need_all_are_left_out()
 {

@@ -182,6 +182,11 @@ test_the_block_has_programs_that_load_while_perf_records()
 	want_block "$TMP/data" "${ids[@]}"
 }
 
+has_switched()
+{
+	compgen -G "$TMP/switched.*" >"$TMP/switched-files"
+}
+
 test_each_file_of_switch_output_has_a_block()
 {
 	local file n=0
@@ -189,7 +194,7 @@ test_each_file_of_switch_output_has_a_block()
 	hold simple
 	start_recording "$TMP/switched" -a --switch-output=signal
 	kill -USR2 "$PERF_PID"
-	await "the first file of --switch-output" test -n "$(compgen -G "$TMP/switched.*")"
+	await "the first file of --switch-output" has_switched
 	control ping
 	stop_recording
 	for file in "$TMP/switched".*; do
