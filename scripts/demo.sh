@@ -61,12 +61,13 @@ check_perf()
 		die "$PERF lacks this series" "leave out --perf"
 }
 
-# bpf-owners runs at the end, so it finds no owners of programs that were unloaded before.
+# bpf-owners runs at the end, so it finds no owners of programs that were unloaded before. Status 1 means that
+# something is left out.
 record()
 {
 	msg "record this host for $SECONDS_TO_RECORD seconds"
 	# shellcheck disable=SC2016 # perf runs the shell.
-	"$PERF" record -q -a -o "$DIR/data" -- sh -c 'sleep "$1"; "$2" --perf >"$3"' sh \
+	"$PERF" record -q -a -o "$DIR/data" -- sh -c 'sleep "$1"; "$2" --perf >"$3" || [ $? = 1 ]' sh \
 		"$SECONDS_TO_RECORD" "$REPO_DIR/tools/bpf-owners/bpf-owners" "$DIR/owners" >&2 ||
 		die "perf record or bpf-owners failed" "correct the error above and run it again"
 	"$PERF" inject --bpf-metadata-add "$DIR/owners" -i "$DIR/data" -o "$DIR/owned" ||
@@ -75,7 +76,7 @@ record()
 
 report()
 {
-	"$PERF" report --stdio -q -s bpf_prog,bpf_metadata --bpf-metadata-keys unit,container,exe \
+	"$PERF" report --stdio -q -s bpf_prog,bpf_metadata --bpf-metadata-keys unit,container,exe,hook,cgroup,pinned \
 		-i "$DIR/owned" >"$DIR/report"
 	grep -v -e ' N/A  *N/A *$' -e '^$' "$DIR/report" && return
 	msg "no BPF program had a sample: record for a longer time, or while a program is busy"
