@@ -31,7 +31,7 @@ SCRIPT_LINE = re.compile(rb'\s*(\d+) +(.*): +(?:N/A|(\d+|\(unknown\)):([^ ]*)) +
 FUNCTION = re.compile(r'bpf_prog_[0-9a-f]+_?')
 # Lines of a sample in JSON, in this order. No string has a line end or a tab.
 HOSTNAME = re.compile(rb'\n\t\t"hostname": (".*"),\n')
-TIMESTAMP = re.compile(rb'\n\t\t\t"timestamp": (\d{1,20}),')
+TIMESTAMP = re.compile(rb'\n\t\t\t"timestamp": (-?\d{1,20}),')      # -1 if it was not recorded
 CALLCHAIN, CALLCHAIN_END, FRAME_END = b'\n\t\t\t"callchain": [', b'\n\t\t\t]', b'\n\t\t\t\t}'
 
 

@@ -677,6 +677,13 @@ test_a_bpftool_without_a_command()
 	PATH=$BIN:$PATH "$OWNERS" --json "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
 	((status == 1)) || fail "status $status"
 	grep -q -x 'bpf-owners: bpftool cgroup tree: no such command' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+	# A list with another form
+	fake_bpftool "case \"\$*\" in *net*) echo '[{\"xdp\":[{\"devname\":\"e0\"}],\"tc\":[]}]'; exit ;; esac"
+	status=0
+	PATH=$BIN:$PATH "$OWNERS" --json "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	((status == 1)) || fail "status $status"
+	grep -q 'something unknown in its list of net: ' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+	grep -q '"name": "simple"' "$TMP/owners" || fail "no program: $(cat "$TMP/owners")"
 }
 
 test_programs_and_processes_that_go_away()
@@ -730,8 +737,9 @@ test_hooks_of_an_interface()
 		mount -t bpf bpf "$BPFFS" && ip link add pbm0 type veth peer name pbm1 && tc qdisc add dev pbm0 clsact || exit
 		"$1" prog load "$2" "$BPFFS/xdp" type xdp && "$1" net attach xdpgeneric pinned "$BPFFS/xdp" dev pbm0 &&
 			"$1" prog load "$3" "$BPFFS/tc" type classifier &&
-			tc filter add dev pbm0 ingress bpf direct-action object-pinned "$BPFFS/tc" || exit
-		for pin in xdp tc; do
+			tc filter add dev pbm0 ingress bpf direct-action object-pinned "$BPFFS/tc" &&
+			"$1" prog load "$3" "$BPFFS/fd" type flow_dissector && "$1" prog attach pinned "$BPFFS/fd" flow_dissector || exit
+		for pin in xdp tc fd; do
 			"$1" prog show pinned "$BPFFS/$pin" | sed -n "s/^\([0-9]*\): .* name \([^ ]*\) .*/\1 \2/p"
 			rm "$BPFFS/$pin"
 		done
@@ -741,6 +749,7 @@ test_hooks_of_an_interface()
 	owners
 	want "${HELD_IDS[0]}" hook "xdp pbm0"
 	want "${HELD_IDS[1]}" hook "tc ingress pbm0"
+	want "${HELD_IDS[2]}" hook "flow_dissector"
 }
 
 test_hooks_of_struct_ops()

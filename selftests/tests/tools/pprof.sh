@@ -376,6 +376,11 @@ test_outputs_of_perf_that_differ_are_an_error()
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
 	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
+	# Samples that were recorded without a time
+	sed -i.times 's/"timestamp": [0-9]*/"timestamp": -1/' "$TMP/json"
+	cp "$TMP/whole" "$TMP/script"
+	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
+	mv "$TMP/json.times" "$TMP/json"
 	# A tracepoint can have fields with the names timestamp and callchain.
 	cp "$TMP/whole" "$TMP/script"
 	sed -i 's/"comm"/"timestamp": "now",\n&/' "$TMP/json"
