@@ -305,6 +305,9 @@ test_program_that_is_pinned_and_held_by_no_process()
 		exec cat' "$BPFTOOL" "$OUTPUT/simple.bpf.o"
 	owners
 	want "${HELD_IDS[0]}" pinned "$BPFFS/dir/b, $BPFFS/it's"
+	RUN=()
+	owners
+	want "${HELD_IDS[0]}" pinned "/proc/$HOLDER_PID/root$BPFFS/dir/b, /proc/$HOLDER_PID/root$BPFFS/it's"
 	want "${HELD_IDS[0]}" pid ""
 	want "${HELD_IDS[0]}" exe ""
 }
@@ -345,6 +348,9 @@ test_a_link_that_is_held_and_one_that_is_pinned()
 	"${RUN[@]}" "$BPFTOOL" link pin id "$link" "$BPFFS/link"
 	owners
 	want "${HELD_IDS[0]}" pinned "$BPFFS/link"
+	RUN=()
+	owners
+	want "${HELD_IDS[0]}" pinned "/proc/$HOLDER_PID/root$BPFFS/link"
 }
 
 # In the namespace of the holder, another directory is mounted over that of the package.
@@ -392,7 +398,7 @@ test_units_and_containers()
 		0::/user.slice/user-0.slice/session-3.scope|session-3.scope|
 		0::/system.slice/docker-$ID_64.scope|docker-$ID_64.scope|$ID_64
 		0::/docker/$ID_64||$ID_64
-		0::/docker/$ID_64/system.slice/in.service|in.service|$ID_64
+		0::/docker/$ID_64/system.slice/in.service||$ID_64
 		0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-$ID_64.scope|cri-containerd-$ID_64.scope|$ID_64
 		0::/kubepods/besteffort/pod1/$ID_64||$ID_64
 		0::/machine.slice/libpod-$ID_64.scope/container|libpod-$ID_64.scope|$ID_64
@@ -403,7 +409,13 @@ test_units_and_containers()
 		1:name=systemd:/docker/$ID_64\n0::/system.slice/containerd.service||$ID_64
 		1:name=systemd:/\n0::/system.slice/new.service|new.service|
 		0::/../../system.slice/outside.service|outside.service|
-		0::/docker/$ID_64/a\\r1:name=systemd:/x.service|x.service|$ID_64
+		0::/docker/$ID_64/a\\r1:name=systemd:/x.service||$ID_64
+		0::/docker/$ID_64/docker/${ID_64//0/f}||$ID_64
+		0::/machine.slice/systemd-nspawn@web.service/payload/system.slice/in.service|systemd-nspawn@web.service|web
+		0::/machine.slice/systemd-nspawn@web.service/supervisor|systemd-nspawn@web.service|
+		0::/machine.slice/machine-a\\\\x2db.scope/payload/init.scope|machine-a\\x2db.scope|a-b
+		0::/lxc.payload.c1/system.slice/in.service||c1
+		0::/lxc.monitor.c1||
 		0::/system.slice/_cpu.service|cpu.service|
 		0::/system.slice/a:b\\\\x2dc.service|a:b\\x2dc.service|
 	END
@@ -462,6 +474,52 @@ test_rpm_is_asked_for_what_dpkg_does_not_know()
 	owners --proc "$PROC"
 	want "${HELD_IDS[0]}" package "by-rpm 1.0-2"
 	[[ $(cat "$TMP/rpm") = "-qf --qf %{NAME} %{VERSION}-%{RELEASE}"$'\n'" $OUTPUT/hold" ]] || fail "rpm $(cat "$TMP/rpm")"
+}
+
+# The package in an executable's note is that of a container, and of a file that no database knows.
+test_package_notes()
+{
+	local index notes=('{"type":"deb","name":"in","version":"1.0-1","architecture":"all"}' '{"name":"named"}'
+		'{"name":"esc\u001b"}' '{"name":' '{"version":"1"}' '["name"]' '{"name":{"name":"a"}}' '{"name":""}')
+	local packages=('in 1.0-1' named 'esc\x1b' '' '' '' '' '')
+
+	hold_command "$INHERIT" -n "${#notes[@]}" cat
+	for index in "${!notes[@]}"; do
+		python3 -S - "${notes[$index]}" "$TMP/$index" <<-'END'
+			import struct, sys
+			content = sys.argv[1].encode() + b"\0"
+			note = struct.pack("<3I", 4, len(content), 0xcafe1a7e) + b"FDO\0" + content
+			header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+			segment = struct.pack("<2I6Q", 4, 4, 120, 0, 0, len(note), len(note), 4)
+			open(sys.argv[2], "wb").write(header + segment + note)
+		END
+		make_process $((100 + index)) "${HELD_IDS[$index]}" "0::/docker/$ID_64\n"
+		ln -sfn "$TMP/$index" "$PROC/$((100 + index))/exe"
+	done
+	# Not in a container
+	make_process 100 "${HELD_IDS[0]}" "0::/\n"
+	ln -sfn "$TMP/0" "$PROC/100/exe"
+	owners --proc "$PROC"
+	for index in "${!notes[@]}"; do
+		want "${HELD_IDS[$index]}" package "${packages[$index]}"
+	done
+}
+
+test_command_lines()
+{
+	local long
+
+	hold_command "$INHERIT" -n 2 cat
+	make_process 100 "${HELD_IDS[0]}" '0::/\n'
+	printf 'python3\0-c\0a\nb\0' >"$PROC/100/cmdline"
+	make_process 101 "${HELD_IDS[1]}" '0::/\n'
+	long=$(printf %0300d 0)
+	printf 'cat\0%s\0' "$long" >"$PROC/101/cmdline"
+	owners --proc "$PROC" --cmdline
+	want "${HELD_IDS[0]}" cmdline 'python3 -c a\x0ab'
+	want "${HELD_IDS[1]}" cmdline "cat ${long:0:196}..."
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" cmdline ""
 }
 
 # check_hostile NAME ESCAPED: a file with this name is printed as ESCAPED
@@ -731,6 +789,8 @@ for program in json.load(open(sys.argv[1])):
 # No process holds the programs, and they are not pinned.
 test_hooks_of_an_interface()
 {
+	local network
+
 	command -v tc >/dev/null || skip "tc is not installed"
 	# shellcheck disable=SC2016 # for the inner shell
 	hold_command unshare --net --mount sh -c '
@@ -750,6 +810,18 @@ test_hooks_of_an_interface()
 	want "${HELD_IDS[0]}" hook "xdp pbm0"
 	want "${HELD_IDS[1]}" hook "tc ingress pbm0"
 	want "${HELD_IDS[2]}" hook "flow_dissector"
+	network=net:[$(stat -L -c %i "/proc/$HOLDER_PID/ns/net")]
+	RUN=()
+	owners
+	want "${HELD_IDS[0]}" hook "xdp pbm0 $network"
+	want "${HELD_IDS[1]}" hook "tc ingress pbm0 $network"
+	want "${HELD_IDS[2]}" hook "flow_dissector $network"
+	# A file that is no namespace comes first.
+	# shellcheck disable=SC2016 # for the inner shell
+	RUN=(unshare --mount sh -c 'mkdir -p /run/netns && mount -t tmpfs none /run/netns && cd /run/netns && touch a blue &&
+		mount --bind "/proc/$1/ns/net" blue && shift && exec "$@"' sh "$HOLDER_PID")
+	owners
+	want "${HELD_IDS[0]}" hook "xdp pbm0 netns blue"
 }
 
 test_hooks_of_struct_ops()
@@ -796,29 +868,51 @@ test_hooks_that_this_kernel_lacks()
 	want "${HELD_IDS[0]}" hook "$(cat "$TMP/want")"
 }
 
-# count_calls N: print the number of system calls with N programs and processes, in a PID namespace
+# runs_cats PID N: the PID namespace of this process has N processes "cat"
+runs_cats()
+{
+	(($(pgrep --ns "$1" --nslist pid -x -c cat) == $2))
+}
+
+# count_calls N COMMAND...: print the number of system calls with N programs and processes of this command
 count_calls()
 (
 	trap release EXIT
-	hold_command unshare --pid --fork --kill-child --mount --mount-proc "$INHERIT" -n "$1" -p "$1" cat
-	nsenter --pid --mount --target "$(pgrep -P "$HOLDER_PID")" strace -f -c -o "$TMP/strace" "$OWNERS" --json >"$TMP/owners"
+	hold_command unshare --pid --fork --kill-child --mount --mount-proc "$INHERIT" -n "$1" -p "$1" "${@:2}"
+	init=$(pgrep -P "$HOLDER_PID")
+	await "all processes" runs_cats "$init" "$1"
+	nsenter --pid --mount --target "$init" strace -f -c -o "$TMP/strace" "$OWNERS" --json >"$TMP/owners"
 	grep -o '"pid": "[0-9]*"' "$TMP/owners" | sort -u | wc -l >"$TMP/processes"
 	(($(<"$TMP/processes") >= $1)) || fail "not $1, but $(<"$TMP/processes") processes"
 	awk '$NF == "total" { print $(NF - 1) ~ /^[0-9]+$/ && NF == 6 ? $4 : $(NF - 1) }' "$TMP/strace"
 )
 
-# Calls that are independent of N cancel out in the differences of the three counts.
-test_system_calls_are_linear()
+# check_linear N MOST COMMAND...: each process of COMMAND, which becomes cat, and its program cost at
+# most MOST system calls. Calls that are independent of N cancel out in the differences of three counts.
+check_linear()
 {
-	local one two three n=40
+	local n=$1 one two three
 
 	command -v strace >/dev/null || skip "strace is not installed"
-	one=$(count_calls $n)
-	two=$(count_calls $((2 * n)))
-	three=$(count_calls $((3 * n)))
+	one=$(count_calls "$n" "${@:3}")
+	two=$(count_calls $((2 * n)) "${@:3}")
+	three=$(count_calls $((3 * n)) "${@:3}")
 	echo "$n: $one, $((2 * n)): $two, $((3 * n)): $three"
 	(((three - two) * 100 <= (two - one) * 115)) || fail "the second $n cost $((two - one)) system calls, the third $((three - two))"
-	((three - two <= 60 * n)) || fail "$(((three - two) / n)) system calls for a program and a process"
+	((three - two <= $2 * n)) || fail "$(((three - two) / n)) system calls for a program and a process"
+}
+
+test_system_calls_are_linear()
+{
+	check_linear 40 60 cat
+}
+
+# Each process has its own network namespace, and a pin in its own mount namespace.
+test_system_calls_are_linear_in_namespaces()
+{
+	# shellcheck disable=SC2016 # for the inner shell
+	check_linear 4 2000 unshare --net --mount sh -c 'mount -t bpf bpf "$BPFFS" &&
+		"$1" map create "$BPFFS/pin" type array key 4 value 4 entries 1 name pin && exec cat' sh "$BPFTOOL"
 }
 
 run_tests
