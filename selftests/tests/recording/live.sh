@@ -529,6 +529,26 @@ test_program_whose_map_is_not_bound_when_perf_ends_is_unknown()
 	! grep -x churn_2 "$TMP/without" || fail "the file says that the program has no metadata, which perf can't know"
 }
 
+# perf keeps each program open for its own time, however many load after it.
+test_program_is_let_go_while_others_load()
+{
+	local id others
+
+	start_recording "$TMP/data" -a
+	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -b 500 >"$TMP/others" &
+	others=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $others; end_test" EXIT
+	await "the first of the others" test -s "$TMP/others"
+	start_churn -s 1 -f 760004 -b wait
+	await_churn waiting
+	id=$(sed -n 's/^prog_id:\t//p' "/proc/$HOLDER_PID/fdinfo"/*)
+	kill "$HOLDER_PID"
+	await "the end of the program" program_has_ended "$id"
+	kill -0 "$others" || fail "the other programs have loaded before that"
+	stop_recording
+}
+
 # New programs that perf keeps open may not take the file descriptors that it needs to read them.
 test_programs_that_load_while_few_file_descriptors_are_left()
 {

@@ -185,6 +185,17 @@ test_stamp_in_the_middle_of_a_recording()
 	reports_stamp "$TMP/data" 0
 }
 
+# perf has seen that the program has no metadata. At the end it looks again.
+test_stamp_on_a_program_that_perf_has_read()
+{
+	start_recording "$TMP/data" -a
+	hold_busy
+	await_read
+	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
+	stop_recording
+	has_stamp "$TMP/data" 0
+}
+
 test_stamp_in_the_middle_of_a_stream()
 {
 	start_recording - -a -F 999
@@ -378,6 +389,23 @@ test_select_by_link()
 	(($(grep -c "program $id " "$TMP/err") == 1)) || fail "bpf-stamp selects the program twice"
 	ask load "$OUTPUT/profiler.bpf.o"
 	refuses 1 "program $id ($name) is not stamped: it has metadata" pid "$HOLDER_PID" "${STAMP[@]}"
+}
+
+# The name of what a link hangs on follows its program, and can contain a newline.
+test_only_the_first_prog_id_of_a_file_counts()
+{
+	local fd
+
+	hold -n 2 busy
+	fd=$(find "/proc/$HOLDER_PID/fd" -lname anon_inode:bpf-prog -printf '%f\n' -quit)
+	mkdir "$TMP/fdinfo"
+	printf 'prog_id:\t%s\nname:\ta\nprog_id:\t%s\n' "${HELD_IDS[@]}" >"$TMP/fdinfo/$fd"
+	bpf_stamp --help >/dev/null
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --mount sh -c 'mount --bind "$1" "/proc/$2/fdinfo" && shift 2 && exec "$@"' \
+		sh "$TMP/fdinfo" "$HOLDER_PID" "$PBM_BPF_STAMP" pid "$HOLDER_PID" "${STAMP[@]}" >"$TMP/got"
+	echo "${HELD_IDS[0]} ${HELD_NAMES[0]}" >"$TMP/want"
+	same "what bpf-stamp prints" "$TMP/want" "$TMP/got"
 }
 
 waits_for_lock()
