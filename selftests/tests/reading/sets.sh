@@ -279,7 +279,7 @@ test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 }
 
 # perf's own events have no time, and programs come first. The page of the first trampoline has another
-# one, too. The kernel's event has the real length, so the program at its end is gone.
+# one, too. The kernel also says that a trampoline has a page.
 test_a_trampoline_ends_where_the_next_function_begins()
 {
 	made_up <<-END
@@ -294,7 +294,8 @@ test_a_trampoline_ends_where_the_next_function_begins()
 		    return (trampoline(prog[3] - 0x400, b"bpf_trampoline_2", no_time) +
 		            trampoline(prog[3] - 0x800, b"bpf_trampoline_1", no_time) +
 		            file.sample(prog[3] - 0x401) + file.sample(prog[3] - 1) * 2 + file.sample(prog[3] + 16) * 3 +
-		            trampoline(other[3] - 0x100, b"bpf_trampoline_3", file.sample_id()) + file.sample(other[3] + 16) * 4)
+		            trampoline(other[3] - 0x100, b"bpf__ops_member", file.sample_id()) +
+		            file.sample(other[3] - 1) * 4 + file.sample(other[3] + 16) * 5)
 
 		def synthesized(record):
 		    return record[:-len(file.sample_id())] + bytes(len(file.sample_id()))
@@ -303,8 +304,8 @@ test_a_trampoline_ends_where_the_next_function_begins()
 		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other))) + records())
 	END
 	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
-	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 3 N/A bpf_trampoline_1 1 \
-		N/A bpf_trampoline_2 2 N/A bpf_trampoline_3 4 >"$TMP/want"
+	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 3 '9 beta' bpf_prog_8899aabbccddeeff_beta 5 \
+		N/A bpf__ops_member 4 N/A bpf_trampoline_1 1 N/A bpf_trampoline_2 2 >"$TMP/want"
 	same "rows" "$TMP/want" "$TMP/got"
 }
 

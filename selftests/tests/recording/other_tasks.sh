@@ -461,4 +461,22 @@ test_perf_top_of_a_cpu()
 	end_runner
 }
 
+# The events of other tasks don't end with the workload. Programs load faster than perf can write.
+test_perf_ends_while_programs_load_and_the_reader_is_slow()
+{
+	local loader status=0
+
+	while :; do
+		"$OUTPUT/inherit" -n 500 true >/dev/null
+	done </dev/null &
+	loader=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $loader; end_test" EXIT
+	timeout -s KILL "$DEADLINE" "$PBM_PERF" record -N -q -e cpu-clock -o - -- true |
+		while dd bs=64k count=1 status=none of="$TMP/piece" && [[ -s $TMP/piece ]]; do
+			sleep 0.2
+		done || status=$?
+	((status == 0)) || fail "perf record doesn't end: status $status"
+}
+
 run_tests
