@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs in a chain of tail calls. kernel.bpf_stats_enabled counts the time of all programs for
-# the first one. Samples tell which program runs.
+# What samples tell and kernel.bpf_stats_enabled does not, and the other way round. The statistics count
+# the time of a chain of tail calls for the first program. Samples tell which program runs.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
@@ -73,6 +73,25 @@ test_the_caller_does_not_have_the_cost_of_the_callee()
 	cat "$TMP/stacks"
 	awk '{ exit !($2 && !$3) }' "$TMP/stacks" ||
 		fail "stacks of leaf, with bpf_test_run, with a caller: $(cat "$TMP/stacks")"
+}
+
+# The timer of cpu-clock is an interrupt, which comes after the program.
+test_a_program_that_runs_with_interrupts_off_has_no_sample_of_cpu_clock()
+{
+	local WORKLOAD=("$PBM_PERF" bench -f simple sched pipe -l 20000)
+
+	count_runs
+	start_attach
+	ask load "$OUTPUT/interrupts_off.bpf.o"
+	ask attach
+	record "$TMP/off" >"$TMP/bench"
+	"$BPFTOOL" -j prog show id "$PROGRAM_ID" | python3 -c 'import json, sys
+program = json.load(sys.stdin)
+print(program["run_cnt"], "runs", program["run_time_ns"] // 1000000, "ms")
+sys.exit(program["run_cnt"] < 20000)' || fail "the program did not run"
+	"$PBM_PERF" script -F event,bpf_prog -i "$TMP/off" >"$TMP/samples"
+	[[ -s $TMP/samples ]] || fail "no samples"
+	! grep -w "$PROGRAM_ID" "$TMP/samples" || fail "samples of the program"
 }
 
 run_tests
