@@ -68,7 +68,7 @@ record()
 	msg "record this host for $SECONDS_TO_RECORD seconds"
 	# shellcheck disable=SC2016 # perf runs the shell.
 	"$PERF" record -q -a -o "$DIR/data" -- sh -c 'sleep "$1"; "$2" --perf >"$3" || [ $? = 1 ]' sh \
-		"$SECONDS_TO_RECORD" "$REPO_DIR/tools/bpf-owners/bpf-owners" "$DIR/owners" >&2 ||
+		"$SECONDS_TO_RECORD" "$REPO_DIR/tools/bpf-owners" "$DIR/owners" >&2 ||
 		die "perf record or bpf-owners failed" "correct the error above and run it again"
 	"$PERF" inject --bpf-metadata-add "$DIR/owners" -i "$DIR/data" -o "$DIR/owned" ||
 		die "perf inject failed" "correct the error above and run it again"

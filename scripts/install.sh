@@ -235,21 +235,20 @@ stage_completion()
 		install -D -m 644 -- /dev/stdin "$STAGE_DIR$COMPLETION"
 }
 
-# The programs are beside their man pages, except bpf-stamp, which was built in OUT_DIR.
+# bpf-stamp was built in OUT_DIR.
 stage_tools()
 {
-	local page tool dir file to=$HOME_DIR/tools
+	local page tool file to=$HOME_DIR/tools
 
-	install -D -m 644 -t "$STAGE_DIR$to" -- "$REPO_DIR"/tools/bpf-pprof/*.py
+	install -D -m 644 -t "$STAGE_DIR$to" -- "$REPO_DIR"/tools/*.py
 	for page in "${TOOL_PAGES[@]}"; do
 		tool=${page%.*}
-		dir=$REPO_DIR/tools/$tool
-		file=$dir/$tool
+		file=$REPO_DIR/tools/$tool
 		[[ $tool != bpf-stamp ]] || file=$OUT_DIR/$tool
 		install -D -m 755 -- "$file" "$STAGE_DIR$to/$tool"
 		stage_command "$PREFIX/bin/$tool" "$tool with perf of $TAG" \
 			"export PERF=\"\${PERF:-$HOME_DIR/bin/perf}\"" "exec $to/$tool \"\$@\""
-		install -D -m 644 -- "$dir/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page"
+		install -D -m 644 -- "$REPO_DIR/tools/man/$page" "$STAGE_DIR$PREFIX/share/man/man${page##*.}/$page"
 	done
 }
 

@@ -6,7 +6,7 @@
 # Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
 #	build__is_current	status 0 if perf was built from this tree with these tools
 #	build__perf		run make, check the features, and copy perf to PERF
-#	build__bpf_stamp	build tools/bpf-stamp with perf's libbpf, if necessary
+#	build__bpf_stamp	build tools/bpf-stamp.c with perf's libbpf, if necessary
 #	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
@@ -157,7 +157,7 @@ build__perf()
 
 build__make_bpf_stamp()
 {
-	make "$@" -C "$REPO_DIR/tools/bpf-stamp" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
+	make "$@" -C "$REPO_DIR/tools" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
 }
 
 build__bpf_stamp()

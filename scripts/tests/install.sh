@@ -157,7 +157,7 @@ test_man_pages()
 		expect_status 0 in_root "perf_bpfmeta help $command"
 		says "^PERF-${command^^}\\(1\\)"
 	done
-	for page in "$REPO_DIR"/tools/*/*.[18]; do
+	for page in "$REPO_DIR"/tools/man/*; do
 		page=$(basename "$page")
 		tool=${page%.*}
 		expect_status 0 in_root "$tool --help && man $tool"

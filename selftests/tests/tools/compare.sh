@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# tools/bpf-compare/bpf-compare: its costs are those of perf report, its intervals are right, and
+# tools/bpf-compare: its costs are those of perf report, its intervals are right, and
 # its exit status can stop a CI job.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-COMPARE=$SELFTESTS/../tools/bpf-compare/bpf-compare
+COMPARE=$SELFTESTS/../tools/bpf-compare
 export PERF=${PBM_PERF-}
 
 # compares STATUS OPTION...: fail unless bpf-compare ends with STATUS; write $TMP/{out,messages}
@@ -522,7 +522,7 @@ test_kept_recordings()
 {
 	all_only
 	native_only "the test does not depend on the kernel"
-	"$SELFTESTS/../tools/bpf-compare/proof/prove.py" 12 >"$TMP/out" || fail "prove.py failed"
+	"$SELFTESTS/proof/prove.py" 12 >"$TMP/out" || fail "prove.py failed"
 	cat "$TMP/out"
 	awk '$2 == 12 { n++; if ($4 > 10 || $6 < 95) exit 1 } END { if (n != 2) exit 1 }' "$TMP/out" ||
 		fail "too many false alarms, or too few true ones"

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The output of tools/bpf-owners/bpf-owners about programs of known owners. The tests compare ids and
+# The output of tools/bpf-owners about programs of known owners. The tests compare ids and
 # names with bpftool, packages with dpkg-query, and build IDs with readelf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 
 NATIVE_ONLY="bpf-owners does not depend on the processor"
 
-OWNERS=$SELFTESTS/../tools/bpf-owners/bpf-owners
+OWNERS=$SELFTESTS/../tools/bpf-owners
 INHERIT=${OUTPUT-}/inherit
 CAT=$(readlink -f "$(type -P cat)")
 SHELL_EXE=$(readlink -f "$(type -P sh)")
@@ -626,7 +626,7 @@ copy_for_nobody()
 {
 	chmod 711 "$TMP"
 	mkdir -p "$TMP/nobody"
-	cp "$OWNERS" "$TMP/nobody/bpf-owners"
+	cp "$OWNERS" "${OWNERS%/*}/bpf_samples.py" "$TMP/nobody"
 	chmod -R a+rX "$TMP/nobody"
 }
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# tools/bpf-pprof/bpf-pprof: "go tool pprof" opens its profiles, and their sums by label
+# tools/bpf-pprof: "go tool pprof" opens its profiles, and their sums by label
 # are those of perf report.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
 
-PPROF=$SELFTESTS/../tools/bpf-pprof/bpf-pprof
+PPROF=$SELFTESTS/../tools/bpf-pprof
 export PERF=${PBM_PERF-} PPROF_TMPDIR=${TMPDIR:-/tmp}
 
 # to_profile OPTION... [FILE]: write $TMP/profile
@@ -264,12 +264,12 @@ test_hostile_text()
 		fail "the profile has control characters"
 	fi
 	[[ $(grep -c 'bpf_prog_id:\[[79]\]' "$TMP/got") = 2 ]] || fail "not two programs"
-	grep -q -F 'version:[1\n2"\x1b x]' "$TMP/got" || fail "no version"
+	grep -q -F 'version:[1\x0a2"\x1b x]' "$TMP/got" || fail "no version"
 	grep -q -F 'odd:["\n\ud800"]' "$TMP/got" || fail "no value with other escapes than perf's"
 	grep -q -F 'bpf_metadata_bpf_prog_id:[0]' "$TMP/got" || fail "no key with the name of a label"
 	grep -q -F 'bpf_metadata_bpf_prog:[own]' "$TMP/got" || fail "no key with the name of the other label"
 	grep -q 'number:\[9\{5000\}\]' "$TMP/got" || fail "no long number"
-	grep -q -F 'bpf_prog:[al\npha:' "$TMP/got" || fail "no name of the program"
+	grep -q -F 'bpf_prog:[al\x0apha:' "$TMP/got" || fail "no name of the program"
 }
 
 # perf script prints no blanks in the name, so bpf-pprof takes no line of the name for a sample.
@@ -371,7 +371,7 @@ test_outputs_of_perf_that_differ_are_an_error()
 	sed 's/cpu-clock/a\nb/' "$TMP/whole" >"$TMP/script"
 	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 	pprof -raw >"$TMP/raw"
-	grep -q 'a\\nb[:A-Z]*_sample/count' "$TMP/raw" || fail "no event with a newline in its name"
+	grep -q 'a\\x0ab[:A-Z]*_sample/count' "$TMP/raw" || fail "no event with a newline in its name"
 	sed 's/cpu-clock/&\n/; s/[0-9a-f]*$/x/' "$TMP/whole" >"$TMP/script"
 	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
 	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"

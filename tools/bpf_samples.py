@@ -43,9 +43,16 @@ def warn(message):
     print(f'{os.path.basename(sys.argv[0])}: {message}', file=sys.stderr)
 
 
+def escape(char):
+    code = ord(char)
+    if 0xdc80 <= code <= 0xdcff:            # a byte that is not UTF-8
+        return f'\\x{code - 0xdc00:02x}'
+    return f'\\x{code:02x}' if code < 0x80 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'
+
+
 def plain(text):
-    """Text that does not move the cursor of a terminal."""
-    return text if text.isprintable() else ''.join(char if char.isprintable() else char.encode('unicode_escape').decode() for char in text)
+    """Text that does not move the cursor of a terminal; a backslash stays what it is."""
+    return text if text.isprintable() else ''.join(char if char.isprintable() else escape(char) for char in text)
 
 
 class Perf(subprocess.Popen):

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMPARE = HERE.parent / 'bpf-compare'
+COMPARE = HERE.parents[1] / 'tools/bpf-compare'
 VERSIONS = ('1.0', '1.1', '1.3')
 NR_TRIALS = 100
 SLOT = 500_000_000          # ns

@@ -1,1 +1,0 @@
-../bpf-pprof/bpf_samples.py
