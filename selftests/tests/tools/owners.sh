@@ -699,6 +699,9 @@ test_a_float_breaks_nothing()
 		skip "this bpftool prints floating point numbers"
 	owners
 	want "${HELD_IDS[0]}" pinned "$BPFFS/pin"
+	RUN=()
+	owners
+	want "${HELD_IDS[0]}" pinned "/proc/$HOLDER_PID/root$BPFFS/pin"
 	"$BPFTOOL" prog show | sed -n 's/^\([0-9]*\): .*/\1/p' >"$TMP/want"
 	"$OWNERS" | sed -n 's/^\([0-9][0-9]*\) .*/\1/p' >"$TMP/got"
 	same "ids of all programs" "$TMP/want" "$TMP/got"
