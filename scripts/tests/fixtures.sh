@@ -140,7 +140,7 @@ make_stubs()
 		make_stub "$name"
 	done
 	# bpf-stamp needs libbpf, which this kernel lacks.
-	sed -i '2i [[ $* != */tools\ LINUX=* ]] || exit 0' "$TMP/stubs/make"
+	sed -i '2i [[ $* != *"/tools LINUX="* ]] || exit 0' "$TMP/stubs/make"
 	cat > "$TMP/stubs/dpkg-query" <<-'END'
 	#!/bin/bash
 	for p; do
