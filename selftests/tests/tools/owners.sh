@@ -476,7 +476,7 @@ test_rpm_is_asked_for_what_dpkg_does_not_know()
 	[[ $(cat "$TMP/rpm") = "-qf --qf %{NAME} %{VERSION}-%{RELEASE}"$'\n'" $OUTPUT/hold" ]] || fail "rpm $(cat "$TMP/rpm")"
 }
 
-# The package in an executable's note is that of a container, and of a file that no database knows.
+# The package in an executable's note is that of a container. Of a file of this host, it is a mere claim.
 test_package_notes()
 {
 	local index notes=('{"type":"deb","name":"in","version":"1.0-1","architecture":"all"}' '{"name":"named"}'
@@ -496,13 +496,14 @@ test_package_notes()
 		make_process $((100 + index)) "${HELD_IDS[$index]}" "0::/docker/$ID_64\n"
 		ln -sfn "$TMP/$index" "$PROC/$((100 + index))/exe"
 	done
-	# Not in a container
-	make_process 100 "${HELD_IDS[0]}" "0::/\n"
-	ln -sfn "$TMP/0" "$PROC/100/exe"
 	owners --proc "$PROC"
 	for index in "${!notes[@]}"; do
 		want "${HELD_IDS[$index]}" package "${packages[$index]}"
 	done
+	make_process 100 "${HELD_IDS[0]}" "0::/\n"
+	ln -sfn "$TMP/0" "$PROC/100/exe"
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" package ""
 }
 
 test_command_lines()
@@ -546,6 +547,7 @@ test_hostile_names()
 	check_hostile $'c1\xc2\x9b2J' 'c1\u009b2J'
 	check_hostile $'bidi\xe2\x80\xae' 'bidi\u202e'
 	check_hostile 'quo"te\n' 'quo"te\n'
+	check_hostile 'a, b' 'a,\x20b'
 }
 
 # bpf-owners goes on after wrong ELF headers and notes. The processes are in containers, so that
@@ -591,7 +593,6 @@ test_unknown_owner_is_a_dash_in_the_table()
 	grep -q -x -E "${HELD_IDS[0]} +inherited +- +- +-" "$TMP/table" || fail "$(cat "$TMP/table")"
 }
 
-# Long values are wrapped, so no value is lost.
 # No name and no path is cut, so grep finds them. The table is as wide as it must be.
 test_the_table_cuts_no_name()
 {
@@ -745,6 +746,13 @@ test_a_bpftool_without_a_command()
 	((status == 1)) || fail "status $status"
 	grep -q 'something unknown in its list of net: ' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
 	grep -q '"name": "simple"' "$TMP/owners" || fail "no program: $(cat "$TMP/owners")"
+	# A list that ends with an error, and has unknown items
+	fake_bpftool "case \"\$*\" in *'-f prog show') echo '[{\"id\":${HELD_IDS[0]},\"name\":\"simple\"},{\"name\":5},{\"error\":\"no info\"}]'; exit ;; esac"
+	status=0
+	PATH=$BIN:$PATH "$OWNERS" --json "${HELD_IDS[@]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	((status == 1)) || fail "status $status"
+	grep -q -x 'bpf-owners: bpftool prog show: no info' "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+	want "${HELD_IDS[0]}" pinned "/proc/$HOLDER_PID/root$BPFFS/pin"
 }
 
 test_programs_and_processes_that_go_away()
@@ -767,6 +775,34 @@ test_programs_and_processes_that_go_away()
 	done
 	kill "$churner"
 	wait "$churner" || :
+}
+
+# The kernel refuses to print the name of a cgroup that is too long.
+test_a_cgroup_that_cannot_be_read()
+{
+	hold_command "$INHERIT" cat
+	make_process 100 "${HELD_IDS[0]}" ''
+	ln -sfn "$(printf %0300d 0)" "$PROC/100/cgroup"
+	owners --proc "$PROC"
+	want "${HELD_IDS[0]}" exe "$CAT"
+}
+
+# Links and names in the BPF file system of a container claim nothing. bpf-owners reads only a part of it.
+test_a_hostile_bpf_file_system()
+{
+	local status=0
+
+	hold_pinned simple
+	# shellcheck disable=SC2016 # for the inner shell
+	"${RUN[@]}" sh -c 'cd "$BPFFS" && ln -s pin link && ln -s /none "a\"id\":$1," && mkdir other && mount --bind / other && i=0
+		while [ $i -lt 1100 ]; do
+			mkdir d && cd d || exit
+			i=$((i + 1))
+		done' sh "${HELD_IDS[0]}"
+	"$OWNERS" --json "${HELD_IDS[0]}" >"$TMP/owners" 2>"$TMP/owners.err" || status=$?
+	((status == 1)) || fail "status $status"
+	grep -q -x "bpf-owners: /proc/$HOLDER_PID/root: more than 1000 files in BPF file systems" "$TMP/owners.err" || fail "$(cat "$TMP/owners.err")"
+	want "${HELD_IDS[0]}" pinned "/proc/$HOLDER_PID/root$BPFFS/pin"
 }
 
 test_hooks_of_tracepoints()
@@ -855,17 +891,19 @@ test_hooks_that_this_kernel_lacks()
 			{\"type\":\"tracing\",$id,\"attach_type\":\"trace_fexit\",\"target_obj_id\":7,\"target_btf_id\":1},
 			{\"type\":\"iter\",$id,\"target_name\":\"bpf_map\"}, {\"type\":\"netns\",$id,\"netns_ino\":4026531840,\"attach_type\":\"sk_lookup\"},
 			{\"type\":\"kprobe_multi\",$id,\"retprobe\":true,\"func_cnt\":2,\"funcs\":[{\"func\":\"vfs_read\"},{\"func\":\"vfs_write\"}]},
+			{\"type\":\"netfilter\",$id,\"pf\":2,\"hook\":1,\"prio\":0,\"flags\":0},
+			{\"type\":\"tracing\",$id,\"prog_type\":\"ext\",\"attach_type\":\"cgroup_inet_ingress\",\"target_obj_id\":42,\"target_btf_id\":7},
 			{\"type\":\"uprobe_multi\",$id,\"retprobe\":false,\"path\":\"/bin/sh\"}, {\"type\":99,$id}]'; exit ;;
 		*perf*) echo '[{\"pid\":1,\"fd\":5,$id,\"fd_type\":\"kprobe\",\"func\":\"do_exit\",\"offset\":0},
 			{\"pid\":1,\"fd\":6,$id,\"fd_type\":\"uprobe\",\"filename\":\"/bin/cat\",\"offset\":9}]'; exit ;;
 		*net*) echo '[{\"xdp\":[{\"devname\":\"e0\",\"ifindex\":2,\"multi_attachments\":[{\"mode\":\"driver\",\"id\":${HELD_IDS[0]}}]}],
 			\"tc\":[{\"devname\":\"e0\",\"ifindex\":2,\"kind\":\"tcx/egress\",$id}, {\"devname\":\"e1\",\"ifindex\":3,\"kind\":\"htb\",\"id\":${HELD_IDS[0]}}],
-			\"flow_dissector\":[],\"netfilter\":[{\"pf\":2,\"hook\":1,\"prio\":0,\"flags\":0,\"id\":${HELD_IDS[0]}}]}]'; exit ;;
+			\"flow_dissector\":[],\"netfilter\":[{\"error\":\"no link info\"}]}]'; exit ;;
 	esac"
 	RUN=(env PATH="$BIN:$PATH")
 	owners
 	tr -d '\n' >"$TMP/want" <<-'END'
-		fentry vfs_read, fexit, htb e1, iter bpf_map, kprobe do_exit, kretprobe vfs_read, kretprobe vfs_write, 
+		fentry vfs_read, fexit, freplace program 42, htb e1, iter bpf_map, kprobe do_exit, kretprobe vfs_read, kretprobe vfs_write, 
 		netfilter ipv4 input, sk_lookup net:[4026531840], tcx egress e0, uprobe /bin/cat, uprobe /bin/sh, xdp e0
 	END
 	want "${HELD_IDS[0]}" hook "$(cat "$TMP/want")"
