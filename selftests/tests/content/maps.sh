@@ -39,7 +39,7 @@ test_program_is_unknown_if_one_of_its_maps_is_not_read()
 	strace -qq -o "$TMP/calls" -e trace=bpf "${perf[@]}"
 	perfdata block "$TMP/data" | cut -f 1 | grep -x -e "${HELD_IDS[0]}"
 	map=$("$BPFTOOL" prog show id "${HELD_IDS[0]}" | sed -n 's/.* map_ids \([0-9]*\),.*/\1/p')
-	nr=$(grep '^bpf(' "$TMP/calls" | grep -n -m 1 "MAP_GET_FD_BY_ID, {map_id=$map," | cut -d : -f 1)
+	nr=$(awk -v call="MAP_GET_FD_BY_ID, {map_id=$map," '/^bpf\(/ { n++; if (index($0, call)) { print n; exit } }' "$TMP/calls")
 	strace -qq -o "$TMP/calls" -e trace=bpf -e inject="bpf:error=EMFILE:when=$nr+" "${perf[@]}"
 	grep "MAP_GET_FD_BY_ID, {map_id=$map,.*INJECTED" "$TMP/calls" || fail "perf reads other programs now"
 	{

@@ -945,7 +945,7 @@ check_linear()
 
 test_system_calls_are_linear()
 {
-	check_linear 40 60 cat
+	check_linear 40 80 cat
 }
 
 # Each process has its own network namespace, and a pin in its own mount namespace.
