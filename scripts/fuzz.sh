@@ -112,33 +112,33 @@ prepare_fuzz()
 	release_lock
 }
 
-perfgen()
+malformed()
 {
-	python3 "$SELFTESTS_DIR/lib/perfgen.py" "$@" >/dev/null
+	python3 "$SELFTESTS_DIR/lib/malformed.py" "$@"
 }
 
 write_templates()
 {
 	local dir=$FUZZ_DIR/templates
 
-	perfgen write good "$dir/file-native"
-	perfgen write good "$dir/file-swapped" --big
-	perfgen write good "$dir/pipe-native" --pipe
-	perfgen write good "$dir/pipe-swapped" --pipe --big
+	malformed write good "$dir/file-native" >/dev/null
+	malformed write good "$dir/file-swapped" --big >/dev/null
+	malformed write good "$dir/pipe-native" --pipe >/dev/null
+	malformed write good "$dir/pipe-swapped" --pipe --big >/dev/null
 }
 
 # --- run ----------------------------------------------------------------------
 
-# The cases of perfgen.py are the first inputs. Most of them are malformed.
+# The cases of malformed.py are the first inputs. Most of them are malformed.
 write_seeds()
 {
 	local case dir=$FUZZ_DIR/seeds
 
 	mkdir -p -- "$dir"
-	for case in $(python3 "$SELFTESTS_DIR/lib/perfgen.py" list); do
-		perfgen write "$case" "$dir/$case"
-		perfgen write "$case" "$dir/$case.pipe" --pipe
-	done
+	for case in good $(malformed list | cut -d '|' -f 1); do
+		malformed write "$case" "$dir/$case"
+		malformed write "$case" "$dir/$case.pipe" --pipe
+	done >/dev/null
 	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$dir"/* 2>/dev/null
 	rm -r -- "$dir"
 }

@@ -1,24 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
 Write perf.data files byte by byte: good files, malformed files, files of other machines. This
 follows perf.data-file-format.txt and the uapi headers, and shares no code with perf.
 
-  perfgen.py list                     print the name of each case
-  perfgen.py write CASE FILE [OPTION...]  write, print the odd record's offset (wrong for pipe, dir)
-        --big                         in big-endian byte order
-        --pipe                        in the format of a pipe
-        --dir                         a directory, as from perf record --threads
-  perfgen.py marks FILE               print BEGIN and END of the last metadata
-                                      record, then of the block of a file
-
 A file has two programs, alpha (id 7) and beta (9), with two samples each. Their metadata is
-in records, and in the block of a file (see format.rst). The odd records of a case
-are between the samples, so two samples come after them. A directory has the records twice.
+in records, and in the block of a file (see format.rst). lib/malformed.py has the malformed files.
 """
 import os
 import struct
-import sys
 
 KERNEL, MMAP_BUILD_ID = 1, 1 << 14
 SAMPLE, MMAP2, KSYMBOL, BPF_EVENT, TEXT_POKE = 9, 10, 17, 18, 20
@@ -38,6 +27,8 @@ FUNC_INFO, LINE_INFO, JITED_LINE_INFO = 1 << 5, 1 << 6, 1 << 7
 ALPHA = (7, "0011223344556677", "alpha", 0xffffffffc0001000,
          [(b"version", b'"1.2.3"'), (b"answer", b"42")])
 BETA = (9, "8899aabbccddeeff", "beta", 0xffffffffc0002000, [(b"version", b'"2.0"')])
+# of odd records
+GAMMA = (11, "0123456789abcdef", "gamma", 0, [(b"bad", b"1"), (b"worse", b"2")])
 
 
 class File:
@@ -276,214 +267,3 @@ def text_of(entries):
 
 def ksym_name(prog):
     return f"bpf_prog_{prog[1]}_{prog[2]}".encode()
-
-
-# Each case by its name, and its change to a file. malformed.cases lists all but "good".
-
-GAMMA = (11, "0123456789abcdef", "gamma", 0, [(b"bad", b"1"), (b"worse", b"2")])
-ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"
-
-
-def metadata(**options):
-    def change(file):
-        file.odd = file.metadata(GAMMA, **options)
-    return change
-
-
-def first(file):
-    file.first = file.metadata(GAMMA)
-
-
-def second_block(file):
-    """The second block has other metadata for one program, and one more program."""
-    file.second_block = file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
-
-
-def long_value(value):
-    """Two sets with this string. perf prints it from byte 20 of the first set, 9 of the second."""
-    sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
-    return texts(*((text_of(entries), ids) for entries, ids in sets))
-
-
-def section(size):
-    def change(file):
-        file.section_size = size
-        if size > 1 << 32:
-            file.block = file.make_block(length=0xffffffff)
-    return change
-
-
-def texts(*texts, **options):
-    def change(file):
-        file.block = file.make_texts(texts, **options)
-    return change
-
-
-ALPHA_TEXT, BETA_TEXT = text_of(ALPHA[4]), text_of(BETA[4])
-GOOD_TEXT = ALPHA_TEXT, [7]
-
-
-def last_text(text=BETA_TEXT, ids=(9,), **options):
-    return texts(GOOD_TEXT, (text, ids), **options)
-
-
-def last_string(data):
-    """Add another text, of program 11, that is not padded."""
-    def change(file):
-        file.block += file.u32(len(data)) + data + file.u32(1, 11)
-    return change
-
-
-def info(**options):
-    def change(file):
-        file.infos[1] = file.prog_info(BETA, **options)
-    return change
-
-
-def nr_infos(number):
-    def change(file):
-        file.nr_infos = number
-    return change
-
-
-def feature(number):
-    def change(file):
-        file.features[number] = b"unknown!"
-    return change
-
-
-def overlap(file):
-    if file.pipe:
-        return
-    # The section of the BTF, which is empty, begins where the block begins.
-    file.features[BTF] = b""
-    file.moved = (BTF, len(file.bytes()) - len(file.block))
-
-
-def in_data(file):
-    file.moved = (PROG_INFO, 104 + 8 + ATTR_SIZE + 16)
-
-
-def loaded_over(file):
-    file.late = GAMMA[:3] + (BETA[3] - 0x80,)
-
-
-def unknown(kind, size):
-    def change(file):
-        file.odd = file.record(kind, bytes(size - 8))
-    return change
-
-
-CASES = {
-    "good": lambda file: None,
-    # records that are refused
-    "record-of-8-bytes": metadata(size=8),
-    "record-short": metadata(size=FIXED_SIZE - 8),
-    "record-unaligned": metadata(size=FIXED_SIZE + 960 + 4),
-    "record-entries-one-more": metadata(nr=4),
-    "record-entries-huge": metadata(nr=(1 << 64) - 1),
-    "record-entries-wrap": metadata(nr=1 << 58),
-    "record-name-no-nul": metadata(name=NAME_SIZE * b"n"),
-    "record-key-no-nul": metadata(entries=[(b"bad", b"1"), (KEY_SIZE * b"k", b"2")]),
-    "record-value-no-nul": metadata(entries=[(b"bad", b"1"), (b"worse", VALUE_SIZE * b"v")]),
-    # records that are odd
-    "record-key-empty": metadata(entries=[(b"odd", b"1"), (b"", b"2")]),
-    "record-no-entries": metadata(entries=[], with_id=False),
-    "record-only-id": metadata(entries=[]),
-    "record-no-id": metadata(with_id=False),
-    "record-id-no-number": metadata(entries=[(b"(id)", b"11x"), (b"odd", b"1")], with_id=False),
-    "record-id-not-first": metadata(entries=[(b"odd", b"1"), (b"(id)", b"11")], with_id=False),
-    "record-no-sample-id": metadata(tail=b""),
-    "record-long-tail": metadata(tail=bytes(4096)),
-    "record-name-empty": metadata(name=b""),
-    "record-value-empty": metadata(entries=[(b"odd", b"")]),
-    "record-value-no-json": metadata(entries=[(b"odd", b'{"a":')]),
-    "record-key-twice": metadata(entries=[(b"odd", b"1"), (b"odd", b"2")]),
-    "record-key-no-utf8": metadata(entries=[(b"odd\xff\xc0\x80", b"1")]),
-    "record-value-no-utf8": metadata(entries=[(b"odd", b'"\xed\xa0\x80"')]),
-    "record-name-controls": metadata(name=ESCAPES),
-    "record-key-controls": metadata(entries=[(ESCAPES, b"1")]),
-    "record-value-controls": metadata(entries=[(b"odd", b'"' + ESCAPES + b'"')]),
-    "record-first": first,
-    # the block
-    "text-magic": last_text(magic=b"BPFMETA3"),
-    "text-length-of-nothing": last_text(length=0),
-    "text-length-short": last_text(length=8),
-    "text-length-long": last_text(length=128),
-    "text-length-huge": section(1 << 40),
-    "text-section-short": section(600),
-    "text-programs-more": last_text(nr_progs=2),
-    "text-programs-huge": last_text(nr_progs=0xffffffff),
-    "text-rest": last_text(end=bytes(8)),
-    "text-no-newline": last_text(BETA_TEXT[:-1]),
-    "text-no-value": last_text(b"version\n" + BETA_TEXT),
-    "text-line-empty": last_text(BETA_TEXT + b"\n"),
-    "text-key-empty": last_text(b"=1\n"),
-    "text-too-much": texts((b"k=" + 30000 * b"v" + b"\n", range(1, 2300))),
-    "text-of-no-programs": texts(GOOD_TEXT, (BETA_TEXT, [])),
-    "text-nothing": texts((b"", [])),
-    "text-empty": texts(GOOD_TEXT, (b"", [9])),
-    "text-unaligned": last_string(b"k=v\n\0\0\0\0"),
-    "text-second": second_block,
-    "text-twice": texts(GOOD_TEXT, (BETA_TEXT, [9]), (BETA_TEXT, [11])),
-    "text-ids-order": texts((BETA_TEXT, [11, 9]), GOOD_TEXT),
-    "text-ids-twice": texts(GOOD_TEXT, (BETA_TEXT, [9, 9]), (b"more=1\nversion=3\n", [9])),
-    "text-key-twice": last_text(b"version=1\nversion=2\n"),
-    "text-equals": last_text(b"version=1=2\n"),
-    "text-controls": last_text(b"v\x9b\xc2\x9b\x1b\x7f=\"\x1b[1m\"\n"),
-    "text-set-cut": long_value(b'"x' + 4200 * "é".encode() + b'"'),
-    "text-overlaps-section": overlap,
-    # before the block
-    "info-in-the-data": in_data,
-    "info-count-huge": nr_infos(0xffffffff),
-    "info-count-less": nr_infos(1),
-    "info-length": info(info_len=1 << 20),
-    "info-data-length": info(data_len=0xfffffff8),
-    "info-array-outside": info(offsets=(1 << 40, 8, 16)),
-    "info-array-long": info(count=0x20000001),
-    "info-array-not-there": info(arrays=0, offsets=(64, 64, 64)),
-    "info-name-no-nul": info(name=16 * b"n"),
-    # programs
-    "ksymbol-over-another": loaded_over,
-    # of a later perf
-    "feature-32": feature(32),
-    "feature-255": feature(255),
-    "type-next": unknown(METADATA + 1, 48),
-    "type-far": unknown(1000000, 24),
-    "type-last": unknown(0xffffffff, 8),
-}
-
-
-def write(case, path, *options):
-    file = File("--big" in options, "--pipe" in options)
-    CASES[case](file)
-    if "--dir" in options:
-        file.write_dir(path)
-    else:
-        file.write(path)
-    print(f"{file.odd_offset:#x}")
-
-
-def marks(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = FIXED_SIZE + 2 * (KEY_SIZE + VALUE_SIZE) + 16
-    record = data.rindex(struct.pack("<IHH", METADATA, 0, size))
-    print(record, record + size, data.rindex(MAGIC), len(data))
-
-
-OPTIONS = ("--big", "--pipe", "--dir")
-COMMANDS = {"list": (lambda: print(*CASES, sep="\n"), 0), "write": (write, 2), "marks": (marks, 1)}
-
-
-def main(args):
-    command, nr_args = COMMANDS.get(args[0] if args else "", (None, 0))
-    if not command or len([arg for arg in args[1:] if arg not in OPTIONS]) != nr_args:
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    command(*args[1:])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -104,11 +104,5 @@ want_script_costs()
 # Generate the recording $TMP/made-up. Standard input is Python code that changes "file".
 made_up()
 {
-	{
-		echo 'import sys, perfgen'
-		echo 'file = perfgen.File()'
-		cat
-		echo 'file.write(sys.argv[1])'
-	} >"$TMP/made-up.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+	write_file "$TMP/made-up"
 }

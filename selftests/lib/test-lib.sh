@@ -1,65 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Every test file sources this file, and ends with: run_tests
+# What every test needs. A test file sources this file, and those beside it that it needs: recording.sh,
+# attach.sh, top.sh, terminal.sh, nobody.sh, report-lib.sh. It ends with: run_tests
 #
 # core.sh explains what a test is, and how it ends. If the tests of a file neither load BPF
 # programs nor count the programs of the machine, the file sets BESIDE=yes. run-selftests.sh runs
-# such files at the same time as other files. A test may call
-#
-#	native_only TEXT	skip on an emulated machine, where the test is slow and
-#				shows nothing new; TEXT is the reason. NATIVE_ONLY=TEXT before
-#				run_tests does the same for all tests of the file
-#	all_only		skip if PBM_ALL is 0, see below
-#	few_symbols		before the tests of a file: let perf see only 1/64 of the
-#				kernel's symbols, because reading all symbols is slow
-#	all_symbols		undo few_symbols, for the rest of the file
-#	own_mounts [COMMAND]	before the tests of a file: run the file in a mount namespace with
-#				a BPF file system, after the shell command COMMAND
-#	unpatched_perf, peer_perf, old_perf	skip if PBM_*_PERF is not set, fail if it can't run
-#	hold [-n N] NAME...	load the objects NAME.bpf.o (N times each), and hold
-#				them until the test ends; sets HELD_IDS and HELD_NAMES
-#	hold -o NAME...		the same, with program names that no other file uses
-#	own NAME		print the name that "hold -o" gives to program NAME
-#	hold_handmade MODE	the same as hold, for programs of handmade_btf.c
-#	spend [INDEX TIMES]...	let record() run program HELD_IDS[INDEX], TIMES times
-#	record FILE OPTION...	perf record of all CPUs and a short workload
-#	show FILE		write the output of perf script --show-bpf-events to FILE.script
-#	start_recording FILE OPTION...	start perf record in the background, and return when it
-#				records; COMMAND is its workload (default: none)
-#	control COMMAND		send a command to --control, and wait for the acknowledgement
-#	stop_recording		end perf record; fail if it fails or prints anything unusual
-#	deny_bpf COMMAND ERRNO	write $TMP/denied-perf, a script that runs perf so that this
-#				bpf() command fails
-#	await_read		wait until perf record has looked at all programs for the last time
-#				before it ends
-#	side_band_wait		print 200 or less if perf record waits to look at some program again
-#	churn OPTION...		load programs, unload them when perf record has read them, and add
-#				them to $TMP/list
-#	start_churn OPTION...	load programs in the background; await_churn adds to the list
-#	await_churn WORD	wait until churn prints the word
-#	tell_churn		let churn go on
-#	start_attach		start attach (see attach.c), which runs until the test ends
-#	ask COMMAND...		send attach a command. The answer sets PROGRAM_ID, PROGRAM_NAME,
-#				MAP_IDS[NAME], LINK_IDS, PAGES, CODE_BEGIN and CODE_END
-#	try_ask COMMAND...	the same; if the answer is an error, return 1 and set ERROR
-#	await WHAT COMMAND...	wait until the command succeeds
-#	list_files		the files of perf record --switch-output -o $TMP/data, in order
-#	has_files N		succeed if there are at least N such files
-#	start_top OPTION...	start perf top --stdio in the background; its output is $TMP/top
-#	stop_top		end perf top; fail if it fails
-#	load_and_look ERE	run the workload; succeed if a line in $TMP/top then matches
-#	open_terminal COMMAND...	run the command in a terminal until the test ends
-#	terminal_shows ERE	succeed if a line in the terminal matches
-#	press KEY		press a key in the terminal
-#	prepare_nobody		let an ordinary user record to $TMP/nobody/, or skip
-#	as_nobody COMMAND...	run the command as this user
-#	AS_NOBODY		the start of such a command, for one in the background
-#	is_traced ID		succeed if strace is attached to this process or thread
-#	want_no_records FILE	fail unless FILE has samples and no metadata record
-#	has_ksymbol FILE SYMBOL	fail unless FILE has a KSYMBOL of this function
-#	shows_no_record SYMBOL	fail unless $TMP/data.script, written by show, has a KSYMBOL of
-#				this function and no metadata record with its name
+# such files at the same time as other files.
 #
 # Environment:
 #	OUTPUT			the directory in which the Makefile has built everything
@@ -92,13 +39,12 @@ SCALE=${PBM_TIMEOUT_SCALE:-1}
 # Seconds that await() waits
 DEADLINE=$((30 * SCALE * (1 + 3 * ${PBM_SANITIZED:-0})))
 NATIVE_ONLY=
+# Commands for the end of a test, before the holder ends
+ON_END=()
 BESIDE=no
 # If SCALE is 1, the workload takes less than 0.1 s and gives hundreds of samples.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()
-# The events of start_recording
-EVENTS=(-e cpu-clock)
-COMMAND=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
 # With -S, python3 starts faster, because it does not look for packages.
@@ -107,19 +53,27 @@ values()
 	python3 -S "$SELFTESTS/lib/values.py" "$@"
 }
 
-check_churn()
-{
-	python3 -S "$SELFTESTS/lib/churn.py" check "$@"
-}
-
 perfdata()
 {
 	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
 }
 
-perfgen()
+malformed()
 {
-	python3 -S "$SELFTESTS/lib/perfgen.py" "$@"
+	python3 -S "$SELFTESTS/lib/malformed.py" "$@"
+}
+
+# write_file FILE [--big] [--pipe]: write a perf.data. Standard input is Python code that changes "file",
+# see perfgen.py.
+write_file()
+{
+	{
+		echo 'import sys, perfgen'
+		echo 'file = perfgen.File("--big" in sys.argv, "--pipe" in sys.argv)'
+		cat
+		echo 'file.write(sys.argv[1])'
+	} >"$TMP/change.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$@"
 }
 
 # Remove the random tip at the end of file $1, which has the output of perf report.
@@ -128,11 +82,15 @@ drop_tips()
 	sed -i '/^# (\(Tip:\|Cannot load tips\)/d' "$1"
 }
 
+# native_only TEXT: skip on an emulated machine, where the test is slow and shows nothing new; TEXT is
+# the reason. NATIVE_ONLY=TEXT before run_tests does the same for all tests of the file
 native_only()
 {
 	[[ ${PBM_EMULATED:-0} != 1 ]] || skip "not in an emulated machine: $1"
 }
 
+# own_mounts [COMMAND]: before the tests of a file: run the file in a mount namespace with a BPF file
+# system, after the shell command COMMAND
 own_mounts()
 {
 	[[ -z ${PBM_LIST:-}${PBM_OWN_MOUNTS:-} ]] && unshare --mount true 2>/dev/null || return 0
@@ -142,8 +100,9 @@ own_mounts()
 		exec bash "$0"' "$0"
 }
 
-# Keep _text and similar symbols, which perf needs, and bpf_test_run, which some tests look for
-# in callchains.
+# few_symbols: before the tests of a file: let perf see only 1/64 of the kernel's symbols, because
+# reading all symbols is slow. Keep _text and similar symbols, which perf needs, and bpf_test_run, which
+# some tests look for in callchains.
 few_symbols()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -154,16 +113,19 @@ few_symbols()
 		rm "$symbols"'
 }
 
+# all_symbols: undo few_symbols, for the rest of the file
 all_symbols()
 {
 	! mountpoint -q /proc/kallsyms || umount /proc/kallsyms
 }
 
+# all_only: skip if PBM_ALL is 0, see below
 all_only()
 {
 	[[ ${PBM_ALL:-1} != 0 ]] || skip "only with --all"
 }
 
+# own NAME: print the name that "hold -o" gives to program NAME
 own()
 {
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
@@ -178,6 +140,7 @@ make_own_object()
 	LC_ALL=C sed "s/$prog/$(own "$prog")/g" "$OUTPUT/$1.bpf.o" >"$TMP/$1.bpf.o"
 }
 
+# hold -o NAME...: the same, with program names that no other file uses
 hold()
 {
 	local args=() dir='' name
@@ -196,6 +159,7 @@ hold()
 	hold_command "$OUTPUT/hold" "${args[@]}" "${@/%/.bpf.o}"
 }
 
+# hold_handmade MODE: the same as hold, for programs of handmade_btf.c
 hold_handmade()
 {
 	hold_command "$OUTPUT/handmade_btf" "$1"
@@ -219,6 +183,7 @@ hold_command()
 	fail "$* did not get ready"
 }
 
+# spend [INDEX TIMES]...: let record() run program HELD_IDS[INDEX], TIMES times
 spend()
 {
 	local args=()
@@ -246,7 +211,8 @@ release()
 	wait "$pid" || :
 }
 
-# nice gives perf, but not the workload, priority, so that perf loses no events on a busy machine.
+# record FILE OPTION...: perf record of all CPUs and a short workload. nice gives perf, but not the
+# workload, priority, so that perf loses no events on a busy machine.
 record()
 {
 	local file=$1
@@ -256,18 +222,13 @@ record()
 		nice -n 15 "${WORKLOAD[@]}"
 }
 
+# show FILE: write the output of perf script --show-bpf-events to FILE.script
 show()
 {
 	"$PBM_PERF" script --show-bpf-events -i "$1" >"$1.script"
 }
 
-deny_bpf()
-{
-	"$OUTPUT/deny_bpf" "$@" "$(type -P true)" || skip "this kernel has no seccomp filters"
-	printf '#!/bin/sh\nexec "%s" %s "%s" "$@"\n' "$OUTPUT/deny_bpf" "$*" "$PBM_PERF" >"$TMP/denied-perf"
-	chmod +x "$TMP/denied-perf"
-}
-
+# await WHAT COMMAND...: wait until the command succeeds
 await()
 {
 	local what=$1 end=$((SECONDS + DEADLINE))
@@ -279,292 +240,10 @@ await()
 	done
 }
 
-# Open both ends of each FIFO, so that open() does not wait for the other side.
-open_control()
-{
-	rm -f "$TMP/control" "$TMP/ack"
-	mkfifo "$TMP/control" "$TMP/ack"
-	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
-}
-
-send_control()
-{
-	printf '%s\n' "$1" >&"$CONTROL"
-}
-
-perf_is_running()
-{
-	kill -0 "$PERF_PID" 2>/dev/null || fail "perf record has ended: $(cat "$TMP/perf.err")"
-}
-
-# Wait with read -t 0, which reads nothing: a read that times out may lose what it has read. perf
-# writes "ack", a newline and a NUL at once.
-await_ack()
-{
-	local answer='' end=$((SECONDS + 60 * SCALE))
-
-	until read -t 0 -u "$ACK"; do
-		perf_is_running
-		((SECONDS < end)) || fail "perf record does not answer: $(cat "$TMP/perf.err")"
-		sleep 0.02
-	done
-	IFS= read -r -d '' -u "$ACK" answer
-	[[ $answer = ack$'\n' ]] || fail "perf record answers '$answer'"
-}
-
-control()
-{
-	send_control "$1"
-	await_ack
-}
-
-# Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
-# $TMP/stdout. COMMAND is the workload. nice gives perf priority, so that perf loses no events on a busy
-# machine.
-launch_recording()
-{
-	local file=$1
-
-	shift
-	open_control
-	nice -n -15 "$PBM_PERF" record -N "${EVENTS[@]}" -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
-		"$@" -o "$file" "${COMMAND[@]}" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
-	PERF_PID=$!
-}
-
-start_recording()
-{
-	launch_recording "$@"
-	control ping
-}
-
-# Wait until a file of --switch-output would get a new name. Names have hundredths of a second: if
-# perf switches twice in one hundredth, it overwrites the first file.
-await_new_name()
-{
-	while compgen -G "$TMP/*.$(date +%Y%m%d%H%M%S%2N)" >/dev/null; do
-		:
-	done
-}
-
 # Shorten the names of temporary copies of the vdso in the output of perf report -D.
 without_vdso_names()
 {
 	sed 's/perf-vdso\.so-[A-Za-z0-9]*/perf-vdso.so/'
-}
-
-stop_recording()
-{
-	local status=0
-
-	await_new_name
-	control stop
-	wait "$PERF_PID" || status=$?
-	PERF_PID=
-	check_messages "$TMP/perf.err"
-	((status == 0)) || fail "perf record ends with status $status"
-}
-
-# Fail unless file $1 has only the usual messages of perf record, and messages about this machine:
-# processes that end while perf reads /proc, samples that are lost because the machine is busy,
-# and a missing /proc/schedstat.
-check_messages()
-{
-	if grep -v -x -E -e '\[ perf record: .* \]' -e 'Events (en|dis)abled' -e '' \
-		-e "Couldn't get COMM, tigd and ppid for pid [0-9]+" \
-		-e 'Warning:' -e 'Processed [0-9]+ events and lost [0-9]+ chunks!' \
-		-e 'Processed [0-9]+ samples and lost [0-9.]+%!' \
-		-e 'Check IO/CPU overload!' -e 'Failed to open /proc/schedstat' "$1"; then
-		fail "perf record prints these unusual messages"
-	fi
-}
-
-abandon_recording()
-{
-	[[ -n ${PERF_PID:-} ]] || return 0
-	# If PERF_PID is strace, it ignores SIGTERM, and ends when perf, its child, ends.
-	pkill -P "$PERF_PID" || :
-	kill "$PERF_PID" 2>/dev/null || :
-	wait "$PERF_PID" || :
-	PERF_PID=
-	cat "$TMP/perf.err"
-}
-
-# Print how many ms at most perf's side band thread waits for an event, or nothing if the thread runs.
-# The thread waits up to 200 ms if it will look at some program again, else longer, up to 1000 ms. The other
-# threads wait forever.
-side_band_wait()
-{
-	python3 -S - "$PERF_PID" <<-'END'
-		import glob, struct, sys
-		for path in glob.glob(f"/proc/{sys.argv[1]}/task/*/syscall"):
-		    call = open(path).read().split()
-		    wait = 0
-		    if call[0] == "7":                                  # poll() on x86
-		        wait = int(call[3], 16)
-		    elif call[0] == "73" and int(call[3], 16):          # ppoll() on arm64
-		        with open(f"/proc/{sys.argv[1]}/mem", "rb", 0) as memory:
-		            memory.seek(int(call[3], 16))
-		            seconds, ns = struct.unpack("qq", memory.read(16))
-		            wait = 1000 * seconds + ns // 1000000
-		    if 0 < wait <= 1000:
-		        print(wait)
-	END
-}
-
-has_read()
-{
-	local wait
-
-	perf_is_running
-	wait=$(side_band_wait)
-	[[ -n $wait ]] && ((wait > 200))
-}
-
-await_read()
-{
-	await "perf to look at all programs" has_read
-}
-
-# After the programs are gone, perf must read that, too.
-churn()
-{
-	local churn input
-
-	rm -f "$TMP/input"
-	mkfifo "$TMP/input"
-	exec {input}<>"$TMP/input"
-	"$OUTPUT/churn" -l wait "$@" <"$TMP/input" >"$TMP/churned" {input}>&- &
-	churn=$!
-	await "churn's programs" grep -q -x waiting "$TMP/churned"
-	await_read
-	echo >&"$input"
-	exec {input}>&-
-	wait "$churn"
-	await_read
-	grep '^[0-9]' "$TMP/churned" >>"$TMP/list"
-}
-
-start_churn()
-{
-	coproc HOLDER { exec "$OUTPUT/churn" "$@"; }
-}
-
-await_churn()
-{
-	local line
-
-	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" line; do
-		[[ $line != "$1" ]] || return 0
-		printf '%s\n' "$line" >>"$TMP/list"
-	done
-	fail "churn did not print $1"
-}
-
-tell_churn()
-{
-	echo >&"${HOLDER[1]}"
-}
-
-start_attach()
-{
-	declare -gA MAP_IDS=()
-	declare -g PROGRAM_ID PROGRAM_NAME CODE_BEGIN CODE_END
-	coproc HOLDER { exec "$OUTPUT/attach"; }
-}
-
-# Send attach a command, and read its answer.
-# shellcheck disable=SC2034 # the tests use the variables
-try_ask()
-{
-	local word first second
-
-	echo "$*" >&"${HOLDER[1]}"
-	LINK_IDS=() PAGES=() ERROR=
-	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" word first second; do
-		case $word in
-		ok)	return 0 ;;
-		error)	ERROR="$first $second"; return 1 ;;
-		program) PROGRAM_ID=$first PROGRAM_NAME=$second ;;
-		map)	MAP_IDS[$second]=$first ;;
-		link)	LINK_IDS+=("$first") ;;
-		code)	CODE_BEGIN=$first CODE_END=$second ;;
-		page)	PAGES+=("$first") ;;
-		*)	fail "attach says: $word $first $second" ;;
-		esac
-	done
-	fail "attach does not answer"
-}
-
-ask()
-{
-	try_ask "$@" || fail "$ERROR"
-}
-
-# Until perf switches or ends, its current file has another name, so it is not in the list.
-list_files()
-{
-	find "$TMP" -maxdepth 1 -name 'data.2*' | sort
-}
-
-has_files()
-{
-	(($(list_files | wc -l) >= $1))
-}
-
-start_top()
-{
-	: >"$TMP/top"		# or await sees an earlier perf top
-	[[ -p $TMP/top-keys ]] || mkfifo "$TMP/top-keys"
-	# perf top reads keys from this FIFO. Open both ends, so that perf top does not get an
-	# end of file.
-	exec {TOP_KEYS}<>"$TMP/top-keys"
-	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
-	TOP_PID=$!
-}
-
-stop_top()
-{
-	local status=0
-
-	[[ -n ${TOP_PID:-} ]] || return 0
-	kill -INT "$TOP_PID" || :
-	wait "$TOP_PID" || status=$?
-	TOP_PID=
-	head -n 40 "$TMP/top"
-	((status == 0)) || fail "perf top ends with status $status"
-}
-
-load_and_look()
-{
-	"${WORKLOAD[@]}"
-	grep -E -q -e "$1" "$TMP/top"
-}
-
-# Make the terminal large enough for all rows.
-open_terminal()
-{
-	command -v tmux >/dev/null || skip "tmux is not installed"
-	tmux -S "$TMP/tmux" -f /dev/null new-session -d -x 200 -y 400 "$@"
-}
-
-terminal_shows()
-{
-	tmux -S "$TMP/tmux" capture-pane -p >"$TMP/screen" || fail "the terminal ended"
-	grep -E -q -e "$1" "$TMP/screen"
-}
-
-press()
-{
-	tmux -S "$TMP/tmux" send-keys "$1"
-}
-
-close_terminal()
-{
-	[[ -S $TMP/tmux ]] || return 0
-	[[ ! -s $TMP/screen ]] || sed -n 's/ *[a`]\{0,1\}$//; /^#\{0,1\}$/d; 1,60p' "$TMP/screen"
-	tmux -S "$TMP/tmux" kill-server || :
-	rm -f "$TMP/tmux"
 }
 
 # Print the name that perf gives to the function of program HELD_IDS[$1] if it has only one.
@@ -578,7 +257,8 @@ symbol_of()
 	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
 }
 
-# Also look for a sample, because an empty or unreadable file has no metadata records, either.
+# want_no_records FILE: fail unless FILE has samples and no metadata record. Also look for a sample,
+# because an empty or unreadable file has no metadata records, either.
 want_no_records()
 {
 	perfdata types "$1" >"$TMP/types"
@@ -588,12 +268,15 @@ want_no_records()
 	fi
 }
 
+# has_ksymbol FILE SYMBOL: fail unless FILE has a KSYMBOL of this function
 has_ksymbol()
 {
 	perfdata ksymbols "$1" >"$TMP/ksymbols"
 	grep -q -x -F -e "$2" "$TMP/ksymbols" || fail "no KSYMBOL $2 in $1"
 }
 
+# shows_no_record SYMBOL: fail unless $TMP/data.script, written by show, has a KSYMBOL of this function
+# and no metadata record with its name
 shows_no_record()
 {
 	grep -a -q -E -e "PERF_RECORD_KSYMBOL .* name $1\$" "$TMP/data.script" ||
@@ -603,6 +286,7 @@ shows_no_record()
 	fi
 }
 
+# is_traced ID: succeed if strace is attached to this process or thread
 is_traced()
 {
 	! grep -q '^TracerPid:.*\<0$' "/proc/$1/status"
@@ -614,22 +298,6 @@ trace()
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace "$@"
 }
 
-as_nobody()
-{
-	"${AS_NOBODY[@]}" "$@"
-}
-
-prepare_nobody()
-{
-	AS_NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$TMP/nobody")
-	chmod 711 "$TMP"
-	mkdir -p "$TMP/nobody"
-	chown 65534:65534 "$TMP/nobody"
-	as_nobody test -x "$PBM_PERF" || skip "an unprivileged user cannot reach $PBM_PERF"
-	(($(cat /proc/sys/kernel/perf_event_paranoid) <= 2)) ||
-		skip "perf_event_paranoid is above 2: no recording without privilege"
-}
-
 # other_perf VARIABLE: skip if the variable is not set, fail if the perf that it names can't run
 other_perf()
 {
@@ -637,6 +305,7 @@ other_perf()
 	[[ -x ${!1} ]] || fail "$1=${!1} cannot be run"
 }
 
+# unpatched_perf, peer_perf, old_perf: skip if PBM_*_PERF is not set, fail if it can't run
 unpatched_perf()
 {
 	other_perf PBM_UNPATCHED_PERF
@@ -690,8 +359,9 @@ start_test()
 
 end_test()
 {
-	close_terminal
-	abandon_recording
-	[[ -z ${TOP_PID:-} ]] || kill -KILL "$TOP_PID" || :
-	release
+	local command
+
+	for command in "${ON_END[@]}" release; do
+		"$command"
+	done
 }

@@ -5,6 +5,7 @@
 # names, keys and values. Some programs are unloaded before the recording ends.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 # Programs with and without metadata, with several functions, with a shared map, with several

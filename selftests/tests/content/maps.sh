@@ -4,6 +4,7 @@
 # The maps that a program's metadata comes from
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 # Record, and write the sorted entries of the first held program to $TMP/got.

@@ -5,6 +5,7 @@
 # metadata, it makes at most one more per program, and three per distinct map; one reads the map.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 NATIVE_ONLY="the test counts system calls of perf, and strace stops at each"
 

@@ -5,6 +5,7 @@
 # other tests would pass. The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 must_fail()
 {

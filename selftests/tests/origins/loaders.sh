@@ -6,6 +6,7 @@
 # loaders. The oldest and the newest clang on this machine compile loaded.bpf.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 # Write the keys of loaded.bpf.c to $TMP/want.
 want_keys()

@@ -7,6 +7,8 @@
 # PBM_NEED_PMU=1: the machine has a PMU, so its absence is a failure.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/attach.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 COOKIE=81985529216486895
 # A prime that nothing uses as a default

@@ -5,6 +5,9 @@
 # the version of perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/attach.sh"
+. "$(dirname "$0")/../../lib/nobody.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 # perf pins the map of its sample filter, so mount bpffs. One test needs a cgroup file system.
 # shellcheck disable=SC2016 # for another shell

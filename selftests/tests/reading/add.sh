@@ -5,6 +5,7 @@
 # with these ids and names. The output is a file. Events other than metadata stay the same.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 NATIVE_ONLY="the test rewrites files"

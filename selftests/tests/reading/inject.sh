@@ -6,6 +6,7 @@
 # samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 NATIVE_ONLY="the test rewrites files"

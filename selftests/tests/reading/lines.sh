@@ -4,6 +4,7 @@
 # Source lines of BPF programs. perf.data has them in bpf_prog_info and BTF.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
+. "$(dirname "$0")/../../lib/terminal.sh"
 few_symbols
 
 # All tests of real lines share this recording. $TMP/table has the lines of the program.

@@ -6,6 +6,7 @@
 # Nothing else changes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 NATIVE_ONLY="the test rewrites files"
 BUSY=$(own busy)
@@ -201,18 +202,6 @@ test_removed_metadata_is_not_in_names()
 	! grep -a -q version= "$TMP/out" || fail "the file of a pipe has values"
 }
 
-# generate: write $TMP/file. Standard input is Python code that changes "file".
-generate()
-{
-	{
-		echo 'import sys, perfgen'
-		echo 'file = perfgen.File()'
-		cat
-		echo 'file.write(sys.argv[1])'
-	} >"$TMP/change.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file"
-}
-
 # Print FLAGS<TAB>NAME of each KSYMBOL in file $1.
 ksymbols_of()
 {
@@ -225,7 +214,7 @@ test_programs_at_one_address_have_their_own_names()
 {
 	local alpha=bpf_prog_0011223344556677_alpha
 
-	generate <<-'END'
+	write_file "$TMP/file" <<-'END'
 		def build(prog_id, version=None):
 		    prog = (prog_id, *perfgen.ALPHA[1:4])
 		    if version:
@@ -259,7 +248,7 @@ test_programs_at_one_address_have_their_own_names()
 # Two threads load programs, and their events alternate. A third thread's function has no program.
 test_programs_that_load_at_the_same_time()
 {
-	generate <<-'END'
+	write_file "$TMP/file" <<-'END'
 		def by(tid, event, prog):
 		    file.tid = tid
 		    return event(prog)
@@ -282,7 +271,7 @@ test_a_long_value_is_cut_between_characters()
 	local before name
 
 	for before in '' x xx; do
-		generate <<-END
+		write_file "$TMP/file" <<-END
 			file.block = file.make_block([([(b"version", b'"$before' + 200 * b'%' + b'"')], [7])])
 			file.with_records = False
 		END

@@ -4,6 +4,7 @@
 # perf script -F bpf_prog,bpf_metadata, perf diff and perf top. A set is all metadata of a program.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
+. "$(dirname "$0")/../../lib/top.sh"
 few_symbols
 
 test_perf_script_shows_the_program_of_each_sample()

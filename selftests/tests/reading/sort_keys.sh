@@ -6,6 +6,8 @@
 # The block is the metadata in the header of perf.data.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
+. "$(dirname "$0")/../../lib/terminal.sh"
 few_symbols
 
 # want_programs INDEX...: $TMP/want must have a row for each of these held programs.

@@ -5,6 +5,7 @@
 # the time of a chain of tail calls for the first program. Samples tell which program runs.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/attach.sh"
 
 NATIVE_ONLY="the test needs many samples"
 

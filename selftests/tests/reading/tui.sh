@@ -4,6 +4,7 @@
 # The zooms of the TUI of perf report.
 
 . "$(dirname "$0")/../../lib/report-lib.sh"
+. "$(dirname "$0")/../../lib/terminal.sh"
 
 BESIDE=yes
 

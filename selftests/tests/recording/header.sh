@@ -5,6 +5,8 @@
 # (all metadata) of each program under the program's id. perf report and perf script print it.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
+. "$(dirname "$0")/../../lib/terminal.sh"
 few_symbols
 
 DIGITS=$(printf '0123456789%.0s' {1..30})

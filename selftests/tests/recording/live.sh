@@ -5,6 +5,7 @@
 # of each program under the name in its KSYMBOL record. churn numbers the sets, see churn.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 # Check the output of perf script, because perfdata.py cannot read files of -z and --threads.

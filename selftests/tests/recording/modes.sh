@@ -5,6 +5,7 @@
 # refused.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 # expect_records N OPTION...: a short recording has N records of the held program. With N = 0 it

@@ -6,6 +6,9 @@
 # its time. The kernel often gives a program the address of the one before.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/nobody.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
+. "$(dirname "$0")/../../lib/top.sh"
 
 # The recorded task does what this shell writes to RUN.
 RUNNER=(python3 -S "$SELFTESTS/lib/runner.py")

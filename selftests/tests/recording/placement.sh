@@ -6,6 +6,7 @@
 # rewrite a recording keep all metadata records and all samples.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 # Several tests share these two recordings of the same programs, one in a file, one from a pipe.

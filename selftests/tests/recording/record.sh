@@ -4,6 +4,7 @@
 # perf record with and without metadata. perf's default output does not change.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/nobody.sh"
 
 # default_output PERF FILE: print the default output of commands, which other tools parse. A perf
 # with sanitizers can't demangle C++, and a sample can be in a C++ function of a sanitizer.

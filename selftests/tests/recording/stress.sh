@@ -10,6 +10,7 @@
 # and PBM_STRESS_MS (4000) set the number of programs and the time of the other two tests.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 
 PROGRAMS=${PBM_STRESS_PROGRAMS:-400}
 DURATION=${PBM_STRESS_MS:-4000}

@@ -6,6 +6,7 @@
 # header can have programs of earlier files, as it has their bpf_prog_info.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
 clean_files()

@@ -14,24 +14,19 @@ write_both()
 	local own='' other=--big
 
 	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || own=--big other=''
-	perfgen write good "$TMP/own" ${own:+"$own"} "$@"
-	perfgen write good "$TMP/other" ${other:+"$other"} "$@"
+	malformed write good "$TMP/own" ${own:+"$own"} "$@"
+	malformed write good "$TMP/other" ${other:+"$other"} "$@"
 }
 
 # Write both, with Python code on standard input that changes "file".
 write_both_with()
 {
-	local order
+	local own='' other=--big
 
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] && order=--big || order=--little
-	{
-		echo 'import sys, perfgen'
-		echo 'file = perfgen.File(sys.argv[1].endswith("/other") == (sys.argv[2] == "--big"))'
-		cat
-		echo 'file.write(sys.argv[1])'
-	} >"$TMP/change.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/own" "$order"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/other" "$order"
+	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || own=--big other=''
+	cat >"$TMP/code"
+	write_file "$TMP/own" ${own:+"$own"} <"$TMP/code"
+	write_file "$TMP/other" ${other:+"$other"} <"$TMP/code"
 }
 
 # Program 7 in a file of the other byte order. perf cannot read bpf_prog_info, which has the name.

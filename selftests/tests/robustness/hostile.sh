@@ -5,6 +5,7 @@
 # read the metadata. bpf-event.c has the limits.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/nobody.sh"
 
 # perf record -v prints what it leaves out. $TMP/messages has the output.
 record_verbose()

@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Malformed files. lib/malformed.cases lists them, with the message that perf prints for
-# each. perf must still read each file to its end.
+# Malformed files. lib/malformed.py has them, with the message that perf prints for each. perf must
+# still read each file to its end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/terminal.sh"
 
 NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
-TABLE=$SELFTESTS/lib/malformed.cases
+# "later" to read the cases that a later perf may treat in another way
+LATER=
 SAMPLES=4
 # perf before v6.13 appends ":HG": the event counts host and guest.
 EVENT='cpu-clock\(:HG\)\?'
@@ -19,13 +21,13 @@ write_case()
 {
 	CASE=$1
 	rm -rf "$TMP/text" "$2"
-	perfgen write "$@" >"$TMP/offset"
+	malformed write "$@" >"$TMP/offset"
 }
 
-# CASE|MESSAGE of each line of the table
+# list_cases [GROUP]: write CASE|LATER|MESSAGE of each case to $TMP/cases
 list_cases()
 {
-	sed -n 's/^\([a-z0-9-]*\) | [^|]* | \(.*\)$/\1|\2/p' "$TABLE"
+	malformed list "$@" | grep -e "^[^|]*|$LATER|" >"$TMP/cases"
 }
 
 # ignored_message REASON: perf's warning about a block that it ignores
@@ -143,16 +145,13 @@ check_message()
 		fail "$CASE: doesn't print '$message': $(head -c 2000 "$TMP/out")"
 }
 
-# A later perf may refuse the files of these cases, or use the number for a feature of its own.
-LATER='record-unaligned|text-(length-huge|overlaps-section)|info-(in-the-data|count-huge|length|data-length)|feature-32|type-next'
-
-# check_cases ERE COMMAND: read the cases that match. COMMAND checks the message of each.
+# check_cases GROUP COMMAND: read the cases of this group. COMMAND checks the message of each.
 check_cases()
 {
 	local message
 
-	list_cases | grep -E -e "^($1)" | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
-	while IFS='|' read -r CASE message; do
+	list_cases "$1"
+	while IFS='|' read -r CASE _ message; do
 		write_case "$CASE" "$TMP/file"
 		read_everywhere "$TMP/file"
 		convert_everywhere "$TMP/file"
@@ -208,20 +207,6 @@ check_ignored()
 	grep -q -e '"version": *"2.0"' "$TMP/json" || fail "$CASE: not in JSON: $(cat "$TMP/json")"
 }
 
-REFUSED='record-(of-8|short|unaligned|entries-|name-no-nul|key-no-nul|value-no-nul)'
-ODD='record-(no-entries|only-id|no-id|id-no|no-sample|long|name-empty|value-empty|value-no-json|key-empty|key-twice|key-no-utf8|value-no-utf8|.*-controls|first)'
-ODD_BLOCK='text-(magic|empty|unaligned|twice|ids-order|key-twice|equals|controls|set-cut|overlaps)'
-BLOCK='text-(length|section|programs-|rest|no-|line|key-empty|of-no|nothing|ids-twice|too|second)'
-
-test_each_case_is_documented()
-{
-	perfgen list | grep -v -x good | sort >"$TMP/want"
-	list_cases | cut -d '|' -f 1 | sort >"$TMP/got"
-	same "cases of $TABLE" "$TMP/want" "$TMP/got"
-	list_cases | cut -d '|' -f 1 | grep -v -E -e "^($REFUSED|$ODD|$BLOCK|$ODD_BLOCK|info-|feature-|type-|ksymbol-)" >"$TMP/left" || :
-	[[ ! -s $TMP/left ]] || fail "no test reads $(cat "$TMP/left")"
-}
-
 test_a_good_file_is_read()
 {
 	write_case good "$TMP/file"
@@ -234,12 +219,12 @@ test_a_good_file_is_read()
 
 test_malformed_records_are_skipped()
 {
-	check_cases "$REFUSED" check_refusal
+	check_cases refused check_refusal
 }
 
 test_odd_records_are_shown()
 {
-	check_cases "$ODD" check_printed
+	check_cases odd check_printed
 }
 
 # A variable named just bpf_metadata_ must not hide the others.
@@ -259,22 +244,22 @@ test_only_the_entry_with_an_empty_key_is_skipped()
 
 test_malformed_blocks_are_ignored()
 {
-	check_cases "$BLOCK" check_ignored
+	check_cases ignored check_ignored
 }
 
 test_odd_blocks_are_shown()
 {
-	check_cases "$ODD_BLOCK" check_header
+	check_cases odd-block check_header
 }
 
 test_malformed_program_infos_do_no_harm()
 {
-	check_cases info- check_header
+	check_cases info check_header
 }
 
 test_unknown_features_are_left_out()
 {
-	check_cases feature- check_left_out
+	check_cases feature check_left_out
 }
 
 # Unpatched perf before v6.15 refuses these files. The patch that changes this has a warning of its
@@ -286,12 +271,12 @@ check_skipped()
 
 test_unknown_types_are_skipped()
 {
-	check_cases type- check_skipped
+	check_cases type check_skipped
 }
 
 test_programs_in_each_others_place_are_shown()
 {
-	check_cases ksymbol- check_printed
+	check_cases program check_printed
 }
 
 # To show the menu of a row, perf checks whether its map is that of the kernel.
@@ -312,13 +297,7 @@ test_programs_in_each_others_place_are_browsed()
 generate()
 {
 	CASE=$1
-	{
-		echo 'import sys, perfgen'
-		echo 'file = perfgen.File("--big" in sys.argv, "--pipe" in sys.argv)'
-		cat
-		echo 'file.write(sys.argv[1])'
-	} >"$TMP/change.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/file" "${@:2}"
+	write_file "$TMP/file" "${@:2}"
 }
 
 # "Aa" and "BB" have the same hash in a hash function that multiplies by 31. So do all texts of the
@@ -396,21 +375,20 @@ read_as_others()
 
 test_malformed_files_of_others_are_read()
 {
-	list_cases | grep -v -E -e "^($LATER)\|" >"$TMP/cases"
+	list_cases
 	read_as_others
 }
 
 test_what_a_later_perf_refuses_is_read()
 {
-	local later=$LATER
-
-	LATER=none
-	check_cases record-unaligned check_refusal
-	check_cases '(block|text)-length-huge' check_ignored
-	check_cases '(block|text)-overlaps-section|info-(in-the-data|count-huge|length|data-length)' check_header
-	check_cases feature-32 check_left_out
-	check_cases type-next check_skipped
-	list_cases | grep -E -e "^($later)\|" >"$TMP/cases"
+	LATER=later
+	check_cases refused check_refusal
+	check_cases ignored check_ignored
+	check_cases odd-block check_header
+	check_cases info check_header
+	check_cases feature check_left_out
+	check_cases type check_skipped
+	list_cases
 	read_as_others
 }
 
@@ -442,7 +420,7 @@ test_a_file_cut_at_each_byte_of_the_block_is_read()
 	local begin end at message
 
 	write_case good "$TMP/file"
-	read -r _ _ begin end <<<"$(perfgen marks "$TMP/file")"
+	read -r _ _ begin end <<<"$(malformed marks "$TMP/file")"
 	for ((at = end - 1; at >= begin; at--)); do
 		message=
 		# After the magic, a text and its program take 76 bytes.

@@ -367,8 +367,8 @@ test_periods()
 	want 'abs(r["before"] - 300 / 19.9) < 1e-6 and out["unit"] == "ms of CPU time per second of recording"'
 	compares 0 "$TMP/made-up" "$TMP/made-up"
 	says "alpha 1.2.3                            15.08"
-	sed -i 's/3000000/0/' "$TMP/made-up.py"
-	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/made-up.py" "$TMP/made-up"
+	sed -i 's/3000000/0/' "$TMP/change.py"
+	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/made-up"
 	compares 2 "$TMP/made-up" "$TMP/made-up"
 	says "periods of 0"
 }

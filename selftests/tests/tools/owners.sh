@@ -5,6 +5,7 @@
 # names with bpftool, packages with dpkg-query, and build IDs with readelf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/attach.sh"
 
 NATIVE_ONLY="bpf-owners does not depend on the processor"
 

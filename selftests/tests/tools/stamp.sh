@@ -5,6 +5,9 @@
 # show the stamp. The program itself does not change, and no version of perf crashes.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
+. "$(dirname "$0")/../../lib/attach.sh"
+. "$(dirname "$0")/../../lib/recording.sh"
+. "$(dirname "$0")/../../lib/top.sh"
 
 NATIVE_ONLY="the tests record many times"
 
