@@ -4,7 +4,7 @@
  * header. scripts/fuzz.sh links this file with the objects of perf, and runs it.
  *
  * An input is a byte of flags (see below), then records or a block. Records and blocks are
- * put into a good file with four samples. perfgen.py wrote it; PBM_FUZZ_TEMPLATES is its
+ * put into a good file with four samples. malformed.py wrote it; PBM_FUZZ_TEMPLATES is its
  * directory. Records go between the second and the third sample. A block goes to the end; a pipe
  * has none. Only code of this series is fuzzed: each record gets the type of metadata, and a size
  * that does not move the other records.
