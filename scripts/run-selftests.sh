@@ -103,7 +103,7 @@ Build and output:
                     comment. With this option, --filter includes no tests of --all
   -h, --help        this text
 
-Environment (selftests/README and Documentation/testing.rst say more):
+Environment (selftests/README says more):
   PBM_UNPATCHED_PERF  perf of the same version without the patches; empty: none
                     (default: out/TAG-unpatched/perf, which is built if it is missing
                     and neither --vm nor --perf is given)

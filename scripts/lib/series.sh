@@ -4,7 +4,7 @@
 # Read and check the patch series of a tag, without a tree.
 #
 # patches/TAG/series names patches as PART/NAME.patch below patches/TAG, part by part; see
-# Documentation/submission.rst. A patch that does the same on both tags has the same name.
+# Documentation/maintaining.rst. A patch that does the same on both tags has the same name.
 #
 # Usage (after lib/common.sh, lib/pin.sh, pin__load; needs diffstat):
 #	series__load TAG	read the series; die if it or one of its patches is missing

@@ -342,25 +342,20 @@ test_lib_skips_what_is_for_other_machines()
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-# Print DIRECTORY/FILE of each entry in the lists of README. The entries of progs/ have no suffix.
+# Print DIRECTORY/FILE of each entry in the lists of README.
 readme_files()
 {
 	awk -F '\t+' '
-		/^[a-z]+\/([a-z]+\/)?(:.*)?$/ { dir = $1; sub(/:.*/, "", dir); next }
+		/^tests\/[a-z]+\/:/ { dir = $1; sub(/:.*/, "", dir); next }
 		/^---/ { dir = "" }
-		dir != "" && /^\t/ {
-			n = split($2, file, ", ")
-			for (i = 1; i <= n; i++)
-				print dir file[i] (dir == "progs/" ? ".bpf.c" : "")
-		}' "$SELFTESTS/README" | sort
+		dir != "" && /^\t/ { print dir $2 }' "$SELFTESTS/README" | sort
 }
 
 test_readme_names_each_file()
 {
 	[[ -d $SELFTESTS/holders ]] || skip "README describes the source directory"
 	readme_files >"$TMP/want"
-	(cd "$SELFTESTS" && find tests lib holders progs sanitizers fuzz -path fuzz/corpus -prune -print -o \
-		-name __pycache__ -prune -o -type f -print) | sort >"$TMP/got"
+	(cd "$SELFTESTS" && find tests -type f) | sort >"$TMP/got"
 	same "README and the files" "$TMP/want" "$TMP/got"
 }
 
