@@ -379,7 +379,6 @@ run_kselftest()
 		PBM_KEEP=${OPT_GUEST:+$RESULTS_DIR} kselftest_override_timeout=$((TEST_TIMEOUT * SCALE)) \
 		PBM_UNPATCHED_PERF=${PBM_UNPATCHED_PERF:-} PBM_PEER_PERF=${PBM_PEER_PERF:-} \
 		PBM_OLD_PERF=${PBM_OLD_PERF:-} BASE_DIR=$TESTS_DIR PBM_BPF_STAMP=${PBM_BPF_STAMP:-$STAMP} \
-		PBM_FINDINGS=${PBM_FINDINGS:-$RESULTS_DIR/findings} \
 		PBM_LACKS=$LACKS PBM_TAG=$TAG PBM_TIMES=$TIMES PBM_ALL=$RUN_ALL PBM_PERFS=${PBM_PERFS-$(built_perfs)} \
 		bash -c 'cd "$BASE_DIR/bpf-metadata" && . "$BASE_DIR/kselftest/runner.sh" && run_many "./$0"' "$1"
 }

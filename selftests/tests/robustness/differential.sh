@@ -91,22 +91,6 @@ test_recordings_show_no_less()
 	compare_perfs "$TMP/recordings"/*
 }
 
-test_changed_recordings_show_no_less()
-{
-	local file number
-
-	all_only
-	unpatched_perf
-	record_all "$TMP/sources"
-	mkdir "$TMP/changed"
-	for file in "$TMP/sources"/*; do
-		for number in {0..9}; do
-			"$SELFTESTS/lib/mutate_file.py" write "$file" 1 "$number" "$TMP/changed/${file##*/}.$number" >/dev/null
-		done
-	done
-	compare_perfs "$TMP/changed"/*
-}
-
 # must_differ SCRIPT DIFFERENCE: SCRIPT, which runs perf as "$@", makes this difference
 must_differ()
 {
