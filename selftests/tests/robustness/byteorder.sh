@@ -8,25 +8,15 @@
 NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
-# Write the same file twice: $TMP/own in this machine's byte order, $TMP/other in the other one.
+OWN=--little OTHER=--big
+[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || OWN=--big OTHER=--little
+
+# write_both [CODE [OPTION...]]: write the same file twice: $TMP/own in this machine's byte order,
+# $TMP/other in the other one. CODE is Python code that changes "file".
 write_both()
 {
-	local own='' other=--big
-
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || own=--big other=''
-	malformed write good "$TMP/own" ${own:+"$own"} "$@"
-	malformed write good "$TMP/other" ${other:+"$other"} "$@"
-}
-
-# Write both, with Python code on standard input that changes "file".
-write_both_with()
-{
-	local own='' other=--big
-
-	[[ $(printf '\001\000' | od -An -tu2) -eq 1 ]] || own=--big other=''
-	cat >"$TMP/code"
-	write_file "$TMP/own" ${own:+"$own"} <"$TMP/code"
-	write_file "$TMP/other" ${other:+"$other"} <"$TMP/code"
+	write_file "$TMP/own" "$OWN" "${@:2}" <<<"${1:-}"
+	write_file "$TMP/other" "$OTHER" "${@:2}" <<<"${1:-}"
 }
 
 # Program 7 in a file of the other byte order. perf cannot read bpf_prog_info, which has the name.
@@ -56,119 +46,31 @@ compare()
 	same "messages of perf $*" "$TMP/own.err" "$TMP/messages"
 }
 
-compare_samples()
+compare_report()
 {
-	compare ^nothing script --show-bpf-events
-	[[ $(grep -c ' cpu-clock\(:HG\)\?: ' "$TMP/other.out") = 4 ]]
 	compare '^# (captured on|cmdline)' report --stdio -n -s bpf_prog,bpf_metadata
 }
 
-test_records_and_samples_are_swapped()
+# compare_all IGNORED: perf script, report and the header, where also the lines IGNORED may differ
+compare_all()
 {
-	write_both
-	compare_samples
-	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/other.out"
-	# The raw bytes, the offsets and the byte order differ.
-	compare '^\.|^$|: event: ' report -D
-	grep -q -e '  entry 2:               answer = 42' "$TMP/other.out"
-}
-
-# All fields are swapped, including the flags.
-test_the_ksymbol_of_an_unload_is_swapped()
-{
-	write_both_with <<<'file.odd = file.ksymbol(perfgen.ALPHA, flags=1)'
 	compare ^nothing script --show-bpf-events
-	grep -q -e 'PERF_RECORD_KSYMBOL addr ffffffffc0001000 len 256 type 1 flags 0x1 name .*_alpha$' "$TMP/other.out"
+	[[ $(grep -c ' cpu-clock\(:HG\)\?: ' "$TMP/other.out") = 4 ]] || fail "samples are missing"
+	compare_report
+	compare "^# (captured$1)" report --header-only
 }
 
-# The scale and the CPUs of an event
-test_updates_of_events_are_swapped()
+# The files that compare() has read have the name of their host, and the architectures of their byte orders.
+has_its_host()
 {
-	write_both_with <<-'END'
-		def update(kind, body):
-		    return file.record(78, file.u64(kind, 1) + body)
-		masks = file.pack("3H", 1, 1, 4) + file.u32(10) + bytes(6), file.pack("3HI", 1, 1, 8, 0) + file.u64(10) + bytes(6)
-		maps = file.pack("4H", 0, 2, 1, 3), *masks, file.pack("HBB2H", 2, 0, 0, 1, 3)
-		file.odd = update(1, file.pack("d", 0.5)) + b"".join(update(3, cpus) for cpus in maps)
-	END
-	compare '^\.|^$|: event: ' report -D
-	[[ $(cat "$TMP"/{own,other}.all | grep -c -x -e '\.\.\. scale: 0.500000' -e '\.\.\. 1[,-]3') = 10 ]]
-}
-
-test_the_block_is_swapped()
-{
-	write_both
-	compare '^# (captured|arch|bpf_prog_info)' report --header-only
-	grep -x -F -e "$LINE" "$TMP/other.out"
-	grep -x -F -e '# bpf_metadata 9: version="2.0"' "$TMP/other.out"
-	grep -x -F -e "${LINE/7/7 alpha}" "$TMP/own.all"
-}
-
-test_a_pipe_is_swapped()
-{
-	write_both --pipe
-	compare_samples
-	compare '^# (captured|arch)' report --header-only
-	grep -q -x -e '# hostname : host' "$TMP/other.out"
-}
-
-# Mode all keeps records and the block, mode header only the block, and mode none neither.
-test_inject_swaps_files()
-{
-	local mode
-
-	for mode in all header none; do
-		write_both
-		inject_both --bpf-metadata="$mode"
-		compare_samples
-		compare '^# (captured|arch|data|feat|bpf_prog_info|missing)' report --header-only
-		has_its_arch
-	done
-}
-
-# perf writes the feature of the programs anew only for their metadata.
-test_inject_leaves_out_programs_without_metadata()
-{
-	write_both_with <<<'file.block = b""'
-	inject_both
-	"$PBM_PERF" report --header-only -i "$TMP/own" | grep '^# bpf_prog_info 7:' >"$TMP/out"
-	"$PBM_PERF" report --header-only -i "$TMP/other" | grep '^# missing features:' >"$TMP/out"
-	grep -q -w BPF_PROG_INFO "$TMP/out" || fail "the feature is there: $(cat "$TMP/out")"
-}
-
-# perf leaves out features that it cannot swap, and finds the features after them.
-test_inject_swaps_a_pipe_to_a_file()
-{
-	write_both --pipe
-	inject_both
-	compare_samples
-	compare '^# (captured|data|feat|missing)' report --header-only
-}
-
-test_inject_swaps_a_pipe_to_a_pipe()
-{
-	local file
-
-	write_both --pipe
-	for file in own other; do
-		"$PBM_PERF" inject -i "$TMP/$file" -o - >"$TMP/$file.injected"
-		mv "$TMP/$file.injected" "$TMP/$file"
-	done
-	compare_samples
-	compare '^# (captured|arch|data|feat|missing)' report --header-only
 	grep -q -x '# hostname : host' "$TMP/other.out" || fail "no name of the host"
-	has_its_arch
-}
-
-# The files that compare() has read have the architectures of their byte orders.
-has_its_arch()
-{
 	grep -q -x -e '# arch : \(s390x\|x86_64\)' "$TMP/own.all" || fail "own has no arch"
 	[[ $(cat "$TMP/own.all" "$TMP/other.all" | grep -c -x -e '# arch : \(s390x\|x86_64\)') = 2 ]] ||
 		fail "the other byte order has no arch"
 	! grep -x -F -f <(grep '^# arch :' "$TMP/own.all") "$TMP/other.all" || fail "the same arch"
 }
 
+# inject_both OPTION...: replace both files with what perf inject writes of them
 inject_both()
 {
 	local file
@@ -179,13 +81,89 @@ inject_both()
 	done
 }
 
-test_the_block_alone_is_swapped()
+test_files_are_swapped()
 {
 	write_both
-	inject_both --bpf-metadata=header
-	[[ $(perfdata types "$TMP/other" | grep -c -x 84) = 0 ]] || fail "records are left"
-	"$PBM_PERF" report --header-only -i "$TMP/other" >"$TMP/out"
-	grep -x -F -e "$LINE" "$TMP/out"
+	compare_all '|arch|bpf_prog_info'
+	grep -x -F -e "$LINE" "$TMP/other.out"
+	grep -x -F -e '# bpf_metadata 9: version="2.0"' "$TMP/other.out"
+	grep -x -F -e "${LINE/7/7 alpha}" "$TMP/own.all"
+	# The raw bytes, the offsets and the byte order differ.
+	compare '^\.|^$|: event: ' report -D
+	grep -q -e '  entry 2:               answer = 42' "$TMP/other.out"
+	compare_report
+	grep -q -e ' 7 alpha *answer=42, version="1.2.3" *$' "$TMP/other.out"
+}
+
+# All fields are swapped, including the flags.
+test_the_ksymbol_of_an_unload_is_swapped()
+{
+	write_both 'file.odd = file.ksymbol(perfgen.ALPHA, flags=1)'
+	compare ^nothing script --show-bpf-events
+	grep -q -e 'PERF_RECORD_KSYMBOL addr ffffffffc0001000 len 256 .* flags 0x1 name .*_alpha$' "$TMP/other.out"
+}
+
+# The scale and the CPUs of an event
+test_updates_of_events_are_swapped()
+{
+	write_both '
+def update(kind, body):
+    return file.record(78, file.u64(kind, 1) + body)
+masks = (file.pack("3H", 1, 1, 4) + file.u32(10) + bytes(6),
+         file.pack("3HI", 1, 1, 8, 0) + file.u64(10) + bytes(6))
+maps = file.pack("4H", 0, 2, 1, 3), *masks, file.pack("HBB2H", 2, 0, 0, 1, 3)
+file.odd = update(1, file.pack("d", 0.5)) + b"".join(update(3, cpus) for cpus in maps)'
+	compare '^\.|^$|: event: ' report -D
+	[[ $(cat "$TMP"/{own,other}.all | grep -c -x -e '\.\.\. scale: 0.500000' -e '\.\.\. 1[,-]3') = 10 ]]
+}
+
+test_pipes_are_swapped()
+{
+	local file
+
+	write_both '' --pipe
+	compare_all '|arch'
+	has_its_host
+	for file in own other; do
+		"$PBM_PERF" inject -i "$TMP/$file" -o - >"$TMP/$file.injected"
+		mv "$TMP/$file.injected" "$TMP/$file"
+	done
+	compare_all '|arch|data|feat|missing'
+	has_its_host
+}
+
+# Mode all keeps records and the block, mode header only the block, and mode none neither.
+test_inject_swaps_files()
+{
+	local mode
+
+	for mode in all header none; do
+		write_both
+		inject_both --bpf-metadata="$mode"
+		perfdata types "$TMP/other" >"$TMP/types"
+		compare_all '|arch|data|feat|bpf_prog_info|missing'
+		has_its_host
+		[[ $mode = all || $(grep -c -x 84 "$TMP/types") = 0 ]] || fail "$mode: records are left"
+		[[ $mode = none ]] || grep -x -F -e "$LINE" "$TMP/other.all" || fail "$mode: no block"
+	done
+}
+
+# perf writes the feature of the programs anew only for their metadata.
+test_inject_leaves_out_programs_without_metadata()
+{
+	write_both 'file.block = b""'
+	inject_both
+	"$PBM_PERF" report --header-only -i "$TMP/own" | grep '^# bpf_prog_info 7:' >"$TMP/out"
+	"$PBM_PERF" report --header-only -i "$TMP/other" | grep '^# missing features:' >"$TMP/out"
+	grep -q -w BPF_PROG_INFO "$TMP/out" || fail "the feature is there: $(cat "$TMP/out")"
+}
+
+# perf leaves out features that it cannot swap, and finds the features after them.
+test_inject_swaps_a_pipe_to_a_file()
+{
+	write_both '' --pipe
+	inject_both
+	compare_all '|data|feat|missing'
 }
 
 test_json_of_both_byte_orders_is_the_same()

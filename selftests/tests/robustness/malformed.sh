@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Files whose metadata of BPF programs is malformed, or large. lib/malformed.py has them, with what perf prints
-# about each. perf must still read each file to its end.
+# Files whose metadata of BPF programs is malformed, or large. lib/malformed.py has them, with what perf
+# prints about each. perf must still read each file to its end.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 . "$(dirname "$0")/../../lib/terminal.sh"
