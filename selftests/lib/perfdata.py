@@ -16,7 +16,6 @@ no code with perf.
                                     the pid of its loader (0: it was there before), the numbers
                                     of events, the KSYMBOL names separated by ","
   perfdata.py types FILE            print the type of each record
-  perfdata.py sizes FILE            print TYPE<TAB>SIZE of each KSYMBOL and BPF_EVENT
   perfdata.py strip FILE NEW        copy a file without its metadata records
   perfdata.py block FILE            check the block in the header, which a pipe lacks, and print
                                     ID<TAB>NAME<TAB>SET<TAB>KEY<TAB>VALUE of each entry
@@ -46,6 +45,9 @@ SAMPLE_ID_ALL = 1 << 18
 USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
+# of samples: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
+SAMPLE_BITS = (16, 0, 1, 2, 3, 6, 9, 7, 8)
+IP, TID, TIME, PERIOD = 0, 1, 2, 8
 FEATURE_WORDS, HEADER_BPF_PROG_INFO, HEADER_BPF_BTF, BPIL_SIZE = 4, 25, 26, 16
 BLOCK_MAGIC, STRING_ALIGN = b"BPFMETA2", 64
 INFO_ID_OFFSET, INFO_NAME_OFFSET, INFO_NAME_SIZE = 4, 64, 16
@@ -90,24 +92,32 @@ class PerfData:
             yield at, kind, size
             at += size
 
-    def id_hdr_size(self):
+    def attr(self):
+        """sample_type and flags of the first evsel"""
         if not self.attrs:
             raise Bad("no event in the file")
         sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
-        if not flags & SAMPLE_ID_ALL:
-            return 0
-        return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS)
+        return sample_type, flags
+
+    def id_hdr_size(self):
+        sample_type, flags = self.attr()
+        return 8 * sum(sample_type >> bit & 1 for bit in ID_HDR_BITS) if flags & SAMPLE_ID_ALL else 0
+
+    def sample(self, at, bit):
+        """A field of a sample of the first evsel"""
+        sample_type, _ = self.attr()
+        if not sample_type >> bit & 1:
+            raise Bad(f"the samples lack the field of bit {bit}")
+        skipped = sum(sample_type >> other & 1 for other in SAMPLE_BITS[:SAMPLE_BITS.index(bit)])
+        return struct.unpack_from("=Q", self.bytes, at + 8 + 8 * skipped)[0]
 
     def last_sample_time(self):
         """The time in ns of the last sample by the monotonic clock; None if there is no such time."""
-        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        sample_type, flags = self.attr()
         (clock,) = struct.unpack_from("=i", self.bytes, self.attrs[0] + 92)
-        if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type & 1 << 2:
+        if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type >> TIME & 1:
             return None
-        # Before TIME: IDENTIFIER IP TID
-        offset = 8 + 8 * sum(sample_type >> bit & 1 for bit in (16, 0, 1))
-        return max((struct.unpack_from("=Q", self.bytes, at + offset)[0]
-                    for at, kind, _ in self.records if kind == SAMPLE), default=None)
+        return max((self.sample(at, TIME) for at, kind, _ in self.records if kind == SAMPLE), default=None)
 
     def metadata(self):
         return [Metadata(self.bytes, at, size) for at, kind, size in self.records
@@ -136,25 +146,28 @@ class PerfData:
         return at + 24 if kind == BPF_EVENT else at + size - self.id_hdr_size()
 
     def origin(self, at, kind, size):
-        """The time and the (pid, tid) of a record that is not a sample"""
-        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        """The time and the (pid, tid) of a record; a sample has only a time."""
+        if kind == SAMPLE:
+            return self.sample(at, TIME), None
+        sample_type, flags = self.attr()
         if not flags & SAMPLE_ID_ALL or sample_type & 6 != 6:
             raise Bad("the records have no TID and TIME")
         pid, tid, time = struct.unpack_from("=IIQ", self.bytes, self.sample_id(at, kind, size))
         return time, (pid, tid)
+
+    def sorted(self, *kinds):
+        """Records sorted by time. Synthesized events have no time and come first."""
+        return sorted((record for record in self.records if record[1] in kinds),
+                      key=lambda record: self.origin(*record)[0])
 
     def programs(self):
         """
         Programs by id. The kernel writes the KSYMBOL records of a program's functions, then its
         BPF_EVENT. perf writes the same, with the time 0, for programs that it finds.
         """
-        records = []
-        for n, (at, kind, size) in enumerate(self.records):
-            if kind in (KSYMBOL, BPF_EVENT):
-                time, who = self.origin(at, kind, size)
-                records.append((time, n, who, at, kind, size))
         functions, programs = {}, {}
-        for _, _, who, at, kind, size in sorted(records):
+        for at, kind, size in self.sorted(KSYMBOL, BPF_EVENT):
+            _, who = self.origin(at, kind, size)
             if kind == KSYMBOL:
                 found = self.ksymbol(at, size)
                 if found:
@@ -317,7 +330,7 @@ def check_records(data):
         raise Bad("no metadata record in the file")
     for record in records:
         check_record(record, data.id_hdr_size())
-    print(f"{len(records)} records checked")
+    return ((f"{len(records)} records checked",),)
 
 
 def places(data):
@@ -330,20 +343,12 @@ def places(data):
                        "end" if record.at > samples[-1] else "between")
 
 
-def print_places(data):
-    for record, place in places(data):
-        print(f"{place}\t{c_string(record.name)}")
-
-
-def check_order(data):
+def check(data):
+    checked = check_records(data)
     for record, place in places(data):
         if place == "between":
             raise Bad(f"offset {record.at:#x}: between two samples")
-
-
-def check(data):
-    check_records(data)
-    check_order(data)
+    return checked
 
 
 def strip(data, path):
@@ -362,6 +367,7 @@ def strip(data, path):
         struct.pack_into("=Q", tail, 16 * i, offset - moved)
     with open(path, "wb") as file:
         file.write(head + kept + tail)
+    return ()
 
 
 class Block:
@@ -376,7 +382,8 @@ class Block:
             self.add(self.text())
         texts = list(dict.fromkeys(self.texts.values()))
         self.sets = [self.lines(text) for text in texts]
-        self.progs = [(prog, texts.index(text), names.get(prog, "")) for prog, text in sorted(self.texts.items())]
+        self.progs = [(prog, texts.index(text), names.get(prog, ""))
+                      for prog, text in sorted(self.texts.items())]
 
     def take(self, size):
         self.at += size
@@ -421,29 +428,12 @@ class Block:
         return [tuple(line.split("=", 1)) for line in text.split("\n")[:-1]]
 
 
-def read_block(data):
-    """The block, or None"""
-    if not data.block_place()[1]:
-        return None
-    return Block(data.block(), data.names())
-
-
 def block_progs(data):
     """ID, name, number of the set and the set of each program in the block"""
-    block = read_block(data)
-    return [(prog, name, nr_set, block.sets[nr_set]) for prog, nr_set, name in block.progs] if block else []
-
-
-def print_block(data):
-    for prog, name, nr_set, entries in block_progs(data):
-        for key, value in entries:
-            print(f"{prog}\t{name}\t{nr_set}\t{key}\t{value}")
-
-
-def print_without(data):
-    for prog, name, _, entries in block_progs(data):
-        if not entries:
-            print(f"{prog}\t{name}")
+    if not data.block_place()[1]:
+        return []
+    block = Block(data.block(), data.names())
+    return [(prog, name, nr_set, block.sets[nr_set]) for prog, nr_set, name in block.progs]
 
 
 def strip_block(data, path):
@@ -457,59 +447,34 @@ def strip_block(data, path):
         struct.pack_into("=Q", copy, at + 8, section - size)
     with open(path, "wb") as file:
         file.write(copy)
+    return ()
 
 
-def print_sections(data):
+def sections(data):
     _, block = data.block_place()
-    print(f"data\t{data.end - data.begin}")
-    print(f"block\t{block}")
+    yield "data", data.end - data.begin
+    yield "block", block
     for number, (_, _, size) in data.features().items():
-        print(f"{number}\t{size - block if number == HEADER_BPF_PROG_INFO else size}")
-
-
-class Events:
-    """The fields of samples, which belong to the first evsel, and of side band records."""
-
-    def __init__(self, data):
-        types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]
-        self.type = types[0]
-        if any((self.type ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
-            raise Bad("the events of the file have different sample ids")
-        self.bytes, self.data = data.bytes, data
-        # Sorted by time. Synthesized events have no time and come first.
-        self.sorted = sorted((record for record in data.records
-                              if record[1] in (SAMPLE, KSYMBOL, BPF_EVENT)), key=self.time)
-
-    def sample(self, at, bit):
-        """A field of a sample: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD."""
-        order = (16, 0, 1, 2, 3, 6, 9, 7, 8)
-        if not self.type >> bit & 1:
-            raise Bad(f"the samples lack the field of bit {bit}")
-        skipped = sum(self.type >> other & 1 for other in order[:order.index(bit)])
-        return struct.unpack_from("=Q", self.bytes, at + 8 + 8 * skipped)[0]
-
-    def time(self, record):
-        at, kind, size = record
-        if kind == SAMPLE:
-            return self.sample(at, 2)
-        # Before TIME in other records: TID
-        return struct.unpack_from("=Q", self.bytes, self.data.sample_id(at, kind, size) +
-                                  8 * (self.type >> 1 & 1))[0]
+        yield number, size - block if number == HEADER_BPF_PROG_INFO else size
 
 
 def costs(data):
-    events = Events(data)
+    """
+    {(id, name, function): period}. Samples belong to the first evsel.
+    """
+    types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]
+    if any((types[0] ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
+        raise Bad("the events of the file have different sample ids")
     functions, new, sums = {}, [], {}
-    for at, kind, size in events.sorted:
+    for at, kind, size in data.sorted(SAMPLE, KSYMBOL, BPF_EVENT):
         if kind == KSYMBOL:
-            addr, length, ksym_type, flags = struct.unpack_from("=QIHH", data.bytes, at + 8)
-            name = c_string(data.bytes[at + 24:at + size])
+            addr, length = struct.unpack_from("=QI", data.bytes, at + 8)
             # Older code at the same place was freed, even if there is no event about that.
             for start in [start for start, (end, *_) in functions.items()
                           if start < addr + length and addr < end]:
                 del functions[start]
-            if ksym_type == KSYMBOL_BPF and not flags & KSYMBOL_UNREGISTER and \
-                    name.startswith("bpf_prog_"):
+            name, is_unload = data.ksymbol(at, size) or ("", False)
+            if not is_unload and name.startswith("bpf_prog_"):
                 new.append((addr, addr + length, name))
         elif kind == BPF_EVENT:
             event, _, prog = struct.unpack_from("=HHI", data.bytes, at + 8)
@@ -519,44 +484,21 @@ def costs(data):
                 functions.update((addr, (end, prog, main, name)) for addr, end, name in new)
                 new = []
         else:
-            ip = events.sample(at, 0)
+            ip = data.sample(at, IP)
             where = next((tuple(names) for addr, (end, *names) in functions.items()
                           if addr <= ip < end), (NOT_BPF, NOT_BPF, NOT_BPF))
-            sums[where] = sums.get(where, 0) + events.sample(at, 8)
+            sums[where] = sums.get(where, 0) + data.sample(at, PERIOD)
     return sums
 
 
-def print_costs(data):
-    for (prog, main, name), period in costs(data).items():
-        print(f"{prog}\t{main}\t{name}\t{period}")
-
-
-def print_records(data):
-    for record in data.metadata():
-        print(f"{c_string(record.name)}\t{record.nr}\t{record.size}\t{record.id}")
-
-
-def print_programs(data):
+def programs(data):
     for program in data.programs().values():
-        print(program.id, "/".join(sorted(program.tags)), program.pid, len(program.loads),
-              len(program.unloads), ",".join(program.functions()))
+        yield (f"{program.id} {'/'.join(sorted(program.tags))} {program.pid} {len(program.loads)} "
+               f"{len(program.unloads)} {','.join(program.functions())}",)
 
 
-def print_entries(data, prog):
-    for record in data.metadata():
-        if prog in (c_string(record.name), record.id):
-            for key, value in record.entries():
-                print(f"{key}\t{value}")
-
-
-def print_all_entries(data):
-    for record in data.metadata():
-        for key, value in record.entries():
-            print(f"{c_string(record.name)}\t{key}\t{value}")
-
-
-def print_lines(data, prog):
-    """Each address of a program that begins a line: SYMBOL OFFSET FILE NUMBER TEXT"""
+def lines(data, prog):
+    """Each address of a program that begins a line"""
     symbols = {struct.unpack_from("=Q", data.bytes, at + 8)[0]: c_string(data.bytes[at + 24:at + size])
                for at, kind, size in data.records if kind == KSYMBOL}
     for at, _ in data.infos()[:-1]:
@@ -565,36 +507,41 @@ def print_lines(data, prog):
             continue
         arrays = info + struct.unpack_from("=I", data.bytes, at)[0]
         nr_starts, _, starts, _, btf = struct.unpack_from("=2I2QI", data.bytes, info + 104)
-        nr, lines, addresses, _, line_size, address_size = struct.unpack_from("=I2Q3I", data.bytes, info + 148)
+        nr, records, addresses, _, line_size, address_size = struct.unpack_from("=I2Q3I", data.bytes, info + 148)
         starts = struct.unpack_from(f"={nr_starts}Q", data.bytes, arrays + starts)
         strings = data.btf_strings(btf)
         for i in range(nr):
             (address,) = struct.unpack_from("=Q", data.bytes, arrays + addresses + i * address_size)
-            _, name, text, number = struct.unpack_from("=4I", data.bytes, arrays + lines + i * line_size)
+            _, name, text, number = struct.unpack_from("=4I", data.bytes, arrays + records + i * line_size)
             start = max(start for start in starts if start <= address)
-            print(symbols[start], address - start, c_string(strings[name:]), number >> 10,
-                  c_string(strings[text:]).strip(), sep="\t")
+            yield (symbols[start], address - start, c_string(strings[name:]), number >> 10,
+                   c_string(strings[text:]).strip())
 
 
+# The rows that each command prints, and the number of its arguments after FILE
 COMMANDS = {
     "check": (check, 0),
     "check-records": (check_records, 0),
-    "places": (print_places, 0),
-    "records": (print_records, 0),
-    "entries": (print_entries, 1),
-    "all-entries": (print_all_entries, 0),
-    "ksymbols": (lambda data: print(*data.ksymbols(), sep="\n"), 0),
-    "programs": (print_programs, 0),
-    "sizes": (lambda data: print(*(f"{kind}\t{size}" for _, kind, size in data.records
-                                   if kind in (KSYMBOL, BPF_EVENT)), sep="\n"), 0),
-    "types": (lambda data: print(*(kind for _, kind, _ in data.records), sep="\n"), 0),
+    "places": (lambda data: ((place, c_string(record.name)) for record, place in places(data)), 0),
+    "records": (lambda data: ((c_string(record.name), record.nr, record.size, record.id)
+                              for record in data.metadata()), 0),
+    "entries": (lambda data, prog: (entry for record in data.metadata()
+                                    if prog in (c_string(record.name), record.id)
+                                    for entry in record.entries()), 1),
+    "all-entries": (lambda data: ((c_string(record.name), *entry)
+                                  for record in data.metadata() for entry in record.entries()), 0),
+    "ksymbols": (lambda data: ((name,) for name in data.ksymbols()), 0),
+    "programs": (programs, 0),
+    "types": (lambda data: ((kind,) for _, kind, _ in data.records), 0),
     "strip": (strip, 1),
-    "block": (print_block, 0),
-    "without": (print_without, 0),
+    "block": (lambda data: ((prog, name, nr_set, *entry) for prog, name, nr_set, entries in block_progs(data)
+                            for entry in entries), 0),
+    "without": (lambda data: ((prog, name) for prog, name, _, entries in block_progs(data)
+                              if not entries), 0),
     "strip-block": (strip_block, 1),
-    "sections": (print_sections, 0),
-    "costs": (print_costs, 0),
-    "lines": (print_lines, 1),
+    "sections": (sections, 0),
+    "costs": (lambda data: ((*names, period) for names, period in costs(data).items()), 0),
+    "lines": (lines, 1),
 }
 
 
@@ -604,7 +551,8 @@ def main(args):
         print(__doc__.strip(), file=sys.stderr)
         return 2
     try:
-        command(PerfData(args[1]), *args[2:])
+        for row in command(PerfData(args[1]), *args[2:]):
+            print(*row, sep="\t")
     except (Bad, struct.error) as error:
         print(f"{args[1]}: {error}", file=sys.stderr)
         return 1
