@@ -159,10 +159,11 @@ class Reader:
             if not read.line(text):
                 raise Wrong("prints something else", output)
         elif read.line:
-            line = re.compile(read.line.replace("OFFSET", f"{self.offset:#x}"), re.MULTILINE)
-            number = sum(bool(line.search(one)) for one in text.split("\n"))
-            if number != read.number if read.number is not None else not number:
-                raise Wrong(f"{number} lines with {line.pattern!r}, want {read.number or 'some'}", output)
+            line = re.compile(read.line.replace("OFFSET", f"{self.offset:#x}"))
+            number, want = sum(bool(line.search(one)) for one in text.split("\n")), read.number
+            if number != want if want is not None else not number:
+                want = "some" if want is None else want
+                raise Wrong(f"{number} lines with {line.pattern!r}, want {want}", output)
 
 
 def contents(path):

@@ -360,7 +360,7 @@ def a_block_that_claims(file, what, number):
 
 
 # The file has a hole, so it needs little space on disk.
-@TABLE.case("costs", (COST,), of=((MAGIC,), (b"FOREIGN2",)), memory=64 * MIB, size=1025 << 20,
+@TABLE.case("sections", (COST,), of=((MAGIC,), (b"FOREIGN2",)), memory=64 * MIB, size=1025 << 20,
             environment=FREED)
 def a_section_of_one_gib_with_magic(file, magic):
     file.section_size = 1 << 30

@@ -242,6 +242,30 @@ test_reader_strips_only_the_records()
 	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
 }
 
+# must_tell GROUP SCRIPT WHAT: SCRIPT, which runs perf as "$@", reads the files of this group wrong
+must_tell()
+{
+	printf '#!/bin/bash\nset -- %q "$@"\n%s\n' "$PBM_PERF" "$2" >"$TMP/fake"
+	chmod +x "$TMP/fake"
+	PBM_PERF=$TMP/fake must_fail malformed check "$TMP/files" "$1"
+	grep -q -e "$3" "$TMP/out" || fail "not '$3': $(cat "$TMP/out")"
+}
+
+# shellcheck disable=SC2016 # for the script
+test_files_that_perf_reads_wrong_are_found()
+{
+	native_only "only the tools of the tests are tested"
+	malformed check "$TMP/files" good
+	must_tell good 'kill -SEGV $$' 'ends with status -11'
+	must_tell good '"$@"; [[ $2 != evlist ]]' 'perf evlist: ends with status 1'
+	must_tell good '"$@"; printf "\033[1m"' 'prints a control character'
+	must_tell good '"$@"; printf "\xff"' "can't decode byte 0xff"
+	must_tell good '[[ $3 = *=header ]] || exec "$@"; "$@"; cp "${@: -1}" "$5"' 'perf >report -D: 2 lines'
+	must_tell good '"$@" | sed "s/1\.2\.3/1.2.4/"' "perf report --header-only: 0 lines with"
+	must_tell sections '(($(stat -c %s "${@: -1}") < 1000000)) || python3 -c "b\"x\" * (200 << 20)"; "$@"' \
+		'takes too much memory'
+}
+
 # Run a helper in a subshell, because fail() ends the shell.
 finds()
 (

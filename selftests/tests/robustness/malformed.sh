@@ -102,7 +102,7 @@ test_blocks_in_pipes_and_ends_of_pipes_do_no_harm()
 
 test_what_a_file_claims_or_repeats_takes_little_memory()
 {
-	check costs
+	check costs sections
 }
 
 test_a_block_may_cost_64_mib()
