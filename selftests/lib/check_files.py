@@ -140,8 +140,9 @@ class Reader:
             timer.cancel()
             child.returncode = os.waitstatus_to_exitcode(status)
         self.memory = usage.ru_maxrss
-        printed = ["stderr"] + ["stdout"] * (words[-1] != "-") + ["text"] * os.path.exists(names["TEXT"])
-        return child.returncode, b"".join(contents(f"{self.path}/{name}") for name in printed)
+        printed = [self.path + "/stderr"] + [self.path + "/stdout"] * (words[-1] != "-")
+        printed += [names["TEXT"]] * ("TEXT" in words and os.path.exists(names["TEXT"]))
+        return child.returncode, b"".join(contents(path) for path in printed)
 
     def check(self, read):
         if self.last is None or self.last[0] != read.command:
