@@ -129,20 +129,6 @@ write_templates()
 
 # --- run ----------------------------------------------------------------------
 
-# The cases of malformed.py are the first inputs. Most of them are malformed.
-write_seeds()
-{
-	local case dir=$FUZZ_DIR/seeds
-
-	mkdir -p -- "$dir"
-	for case in good $(malformed list | cut -d '|' -f 1); do
-		malformed write "$case" "$dir/$case"
-		malformed write "$case" "$dir/$case.pipe" --pipe
-	done >/dev/null
-	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$dir"/* 2>/dev/null
-	rm -r -- "$dir"
-}
-
 # Leaks are not reported, because perf does not free all memory before it exits.
 fuzz()
 {
@@ -203,6 +189,5 @@ write_templates
 if [[ $OPT_REPLAY = yes ]]; then
 	replay_corpus
 else
-	write_seeds
 	fuzz_for_some_time
 fi
