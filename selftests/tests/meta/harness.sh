@@ -104,28 +104,16 @@ test_comparator_knows_types_notation_and_form()
 	must_fail check_text '"\t"' '"\t"'
 }
 
-# make_perfdata FILE OFFSET BYTES [PLACE]: a file with one attr, and a record of two entries after,
-# before (first) or between samples. BYTES replace those at OFFSET of the record.
+# make_perfdata FILE OFFSET BYTES [PLACE]: a file with a record of two entries after, before (first) or
+# between samples. BYTES replace those at OFFSET of the record.
 make_perfdata()
 {
-	python3 - "$@" <<-'END'
-		import struct, sys
-		attr = struct.pack("=IIQQQQQ", 1, 128, 0, 0, 1 << 1 | 1 << 2, 0, 1 << 18)
-		attr = attr.ljust(128, b"\0") + bytes(16)
-		sample = struct.pack("=IHH", 9, 0, 8)
-		entries = b"".join(key.ljust(64, b"\0") + value.ljust(256, b"\0")
-				   for key, value in ((b"(id)", b"7"), (b"b", b"2")))
-		record = bytearray(struct.pack("=IHH", 84, 0, 528 + 640 + 16) + b"name".ljust(512, b"\0") +
-				   struct.pack("=Q", 2) + entries + bytes(16))
-		at = int(sys.argv[2])
-		changed = bytes.fromhex(sys.argv[3])
-		record[at:at + len(changed)] = changed
-		records = {"first": record + sample, "between": sample + record + sample}.get(
-		    "".join(sys.argv[4:]), sample + record)
-		begin = 104 + len(attr)
-		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 144, begin, len(records), 0, 0)
-		with open(sys.argv[1], "wb") as file:
-		    file.write(head.ljust(104, b"\0") + attr + records)
+	write_file "$1" <<-END
+		record, changed = bytearray(file.metadata(perfgen.ALPHA, [(b"b", b"2")])), bytes.fromhex("$3")
+		record[$2:$2 + len(changed)] = changed
+		sample = file.sample(0)
+		file.records = lambda: {"first": record + sample, "between": sample + record + sample}.get(
+		    "${4:-}", sample + record)
 	END
 }
 
@@ -163,32 +151,15 @@ test_reader_finds_each_broken_field()
 	must_fail check_bytes 0 55000000	# another type
 }
 
-# write_block FILE OFFSET BYTES: a file with the feature BPF_PROG_INFO, which has a block, but no
-# entry. Standard input is Python code that makes the block. BYTES replace those at OFFSET.
-write_block()
-{
-	python3 - "$@" <<-END
-		import struct, sys
-		$(cat)
-		block = bytearray(block)
-		at = int(sys.argv[2])
-		changed = bytes.fromhex(sys.argv[3])
-		block[at:at + len(changed)] = changed
-		section = bytes(4) + block
-		head = b"PERFILE2" + struct.pack("=8Q", 104, 144, 104, 0, 104, 0, 0, 0)
-		head += struct.pack("=4Q", 1 << 25, 0, 0, 0)
-		with open(sys.argv[1], "wb") as file:
-		    file.write(head + struct.pack("=2Q", 120, len(section)) + section)
-	END
-}
-
-# Two programs that share a text of keys and values, and a program without metadata
+# make_block FILE OFFSET BYTES: a file whose block has two programs that share a text of keys and values,
+# and a program without metadata. BYTES replace those at OFFSET of the block.
 make_block()
 {
-	write_block "$@" <<-'END'
-		block = b"BPFMETA2"
-		for text, *ids in (b"k=1\nl=2\n", 5, 7), (b"", 8):
-		    block += struct.pack("=I64s", 64, text) + struct.pack(f"={1 + len(ids)}I", len(ids), *ids)
+	write_file "$1" <<-END
+		file.block = bytearray(file.make_texts([(b"k=1\nl=2\n", [5, 7]), (b"", [8])]))
+		changed = bytes.fromhex("$3")
+		file.block[$2:$2 + len(changed)] = changed
+		file.infos, file.nr_infos, file.records = [], 0, lambda: b""
 	END
 }
 
