@@ -45,7 +45,7 @@ test_streams_of_other_perfs_are_read()
 	check streams
 }
 
-test_what_a_later_perf_treats_in_another_way()
+test_what_a_later_perf_treats_in_another_way_is_read_or_an_error()
 {
 	check 'refused later'
 }
