@@ -102,26 +102,6 @@ test_perf_inject_aslr_leaves_no_address_of_a_program()
 	done
 }
 
-test_an_event_with_a_wrong_size_is_the_error_of_unpatched_perf()
-{
-	local perf args status
-
-	unpatched_perf
-	odd_files write 'wrong size' "$TMP/file"
-	for args in 'report --stdio' script "inject -o $TMP/injected"; do
-		for perf in "$PBM_UNPATCHED_PERF" "$PBM_PERF"; do
-			status=0
-			# shellcheck disable=SC2086 # several words
-			"$perf" $args -i "$TMP/file" >"$TMP/text" 2>&1 </dev/null || status=$?
-			drop_tips "$TMP/text"
-			# perf report of unpatched perf ends with 0.
-			[[ $args = report* ]] || echo "status $status" >>"$TMP/text"
-			[[ $perf = "$PBM_PERF" ]] || mv "$TMP/text" "$TMP/want"
-		done
-		same "perf $args" "$TMP/want" "$TMP/text"
-	done
-}
-
 # read_too_long STALE EVENTS OPTION: Kernels write some events too long: they add the size of a sample id for
 # each session that listens. The additional space keeps STALE u64 of old bytes of the ring buffer. EVENTS are
 # those of perfgen.File. $TMP/STALE.out and $TMP/STALE.injected have what perf prints and writes.
