@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make the recordings of prove.py, as root: record.sh idle|busy SECONDS NUMBER >>recordings
+# Make the recordings of prove.py, as root: record.sh idle|busy SECONDS NUMBER SLICES >>recordings
 #
 # In each recording, three builds of one program run ten times a second: 1.0, 1.1 with 10 % more
 # rounds, and 1.3 with 30 % more rounds. They are loaded anew for each recording. With "busy", two
-# loops of compilers run on the same CPUs. For each recording and build, print a line with the
-# number of samples in each half second: STATE SECONDS RECORDING VERSION COUNT... prove.py needs
-# only these numbers.
+# loops of compilers run on the same CPUs. For each build, print a line with the number of samples
+# in each slice of the first recording, of the second one, and so on: STATE SECONDS SLICES VERSION
+# COUNT... prove.py needs only these numbers.
 #
 # Reads: PERF (default: perf)
 
@@ -18,37 +18,18 @@ DIR=$(mktemp -d)
 PINS=/sys/fs/bpf/bpf-compare-$$
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$DIR" "$PINS"' EXIT
 
-compile()
-{
-	clang -g -O2 --target=bpf -DVERSION="\"$1\"" -DROUNDS="$2" -c "$HERE/work.bpf.c" -o "$DIR/$1.o"
-}
-
-load_all()
-{
-	local version
-
-	for version in 1.0 1.1 1.3; do
-		# Names in this file system have no dots.
-		bpftool prog load "$DIR/$version.o" "$PINS/${version/./_}"
-	done
-}
-
-# The builds take turns in being the first. A turn that begins late does not delay the next one.
+# run_builds SECONDS: the builds take turns in being the first. A turn that begins late does not delay the next.
 run_builds()
 {
-	python3 - "$PINS" "$1" <<-'END'
-		import itertools, os, subprocess, sys, time
-		pins, end = sys.argv[1], time.monotonic() + float(sys.argv[2])
-		versions = sorted(os.listdir(pins))
-		begin = time.monotonic()
-		for turn in itertools.count():
-		    if time.monotonic() > end:
-		        break
-		    for version in versions[turn % 3:] + versions[:turn % 3]:
-		        subprocess.run(["bpftool", "prog", "run", "pinned", f"{pins}/{version}", "data_in", "/etc/os-release",
-		                        "repeat", "1500"], stdout=subprocess.DEVNULL, check=True)
-		    time.sleep(max(0, begin + (turn + 1) / 10 - time.monotonic()))
-	END
+	local turn version order=(1_0 1_1 1_3) begin=${EPOCHREALTIME/./}
+
+	for ((turn = 0; turn < 10 * $1; turn++)); do
+		for version in "${order[@]}"; do
+			bpftool prog run pinned "$PINS/$version" data_in /etc/os-release repeat 1500 >/dev/null
+		done
+		order=("${order[@]:1}" "${order[0]}")
+		sleep "$(awk -v us=$((begin + 100000 * (turn + 1) - ${EPOCHREALTIME/./})) 'BEGIN { print (us > 0 ? us / 1e6 : 0) }')"
+	done
 }
 
 keep_busy()
@@ -59,39 +40,40 @@ keep_busy()
 	done
 }
 
-print_counts()
+# count SECONDS SLICES: append the counts of $DIR/perf.data to $DIR/counts.VERSION
+count()
 {
-	python3 - "$@" <<-'END'
-		import json, sys
-		path, *label, seconds, number = sys.argv[1:]
-		with open(path, encoding="utf-8") as file:
-		    recording = json.load(file)
-		begin = min(sample["timestamp"] for sample in recording["samples"])
-		versions = {item["id"]: item["metadata"]["version"] for item in recording["bpf-metadata"] if item["name"] == "work"}
-		counts = {version: [0] * (2 * int(seconds)) for version in sorted(versions.values())}
-		for sample in recording["samples"]:
-		    version = versions.get(sample["callchain"][0].get("bpf-prog-id")) if sample["callchain"] else None
-		    slot = (sample["timestamp"] - begin) // 500_000_000
-		    if version and slot < len(counts[version]):
-		        counts[version][slot] += 1
-		for version, slots in counts.items():
-		    print(*label, seconds, number, version, *slots)
-	END
+	"$PERF" script -G -F time,bpf_metadata --ns -i "$DIR/perf.data" 2>/dev/null |
+		awk -v seconds="$1" -v slices="$2" -v dir="$DIR" '
+			NR == 1 { begin = $1 }
+			match($0, /version="[0-9.]*"/) {
+				n[substr($0, RSTART + 9, RLENGTH - 10) " " int(($1 - begin) * slices / seconds)]++
+			}
+			END {
+				split("1.0 1.1 1.3", versions)
+				for (v = 1; v <= 3; v++)
+					for (i = 0; i < slices; i++)
+						printf " %d", n[versions[v] " " i] >>(dir "/counts." versions[v])
+			}'
 }
 
 mkdir "$PINS"
-compile 1.0 1000
-compile 1.1 1100
-compile 1.3 1300
+for version in 1.0 1.1 1.3; do
+	clang -g -O2 --target=bpf -DVERSION="\"$version\"" -DROUNDS="1${version#1.}00" -c "$HERE/work.bpf.c" -o "$DIR/$version.o"
+done
 [[ $1 != busy ]] || { keep_busy a & keep_busy b & }
 for ((number = 0; number < $3; number++)); do
-	load_all
+	for version in 1.0 1.1 1.3; do
+		# Names in this file system have no dots.
+		bpftool prog load "$DIR/$version.o" "$PINS/${version/./_}"
+	done
 	run_builds "$(($2 + 1))" &
 	builds=$!
 	"$PERF" record -q -a -e cpu-clock -F 999 -o "$DIR/perf.data" sleep "$2.1"
 	wait "$builds"
 	rm "$PINS"/*
-	"$PERF" data convert --force --to-json "$DIR/perf.json" -i "$DIR/perf.data" 2>/dev/null
-	print_counts "$DIR/perf.json" "$1" "$2" "$number"
-	rm "$DIR/perf.json"
+	count "$2" "$4"
+done
+for version in 1.0 1.1 1.3; do
+	echo "$1 $2 $4 $version$(<"$DIR/counts.$version")"
 done
