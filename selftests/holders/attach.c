@@ -9,21 +9,16 @@
  *                             program that was loaded last, and unload this object
  *   attach                    attach the programs of the object as their sections say
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
- *                             this process; PERIOD may be "freq N"
+ *                             this process
  *   ioctl                     attach the program by PERF_EVENT_IOC_SET_BPF
- *   link COOKIE               attach the program by BPF_LINK_CREATE; prints "link ID"
- *   unlink                    remove the link; the event stays
- *   close                     close the event, which also detaches the program
- *   touch N                   touch N new pages; prints "code BEGIN END" of the code that
- *                             does it, and "page ADDRESS" for each page
- *   burn N                    the same, but print no addresses of pages
+ *   link                      attach the program by BPF_LINK_CREATE; prints "link ID"
+ *   close                     close the event and the link, which also detaches the program
+ *   touch N                   touch N new pages
  *
  * The answer to each command ends with "ok", or "error TEXT" if it failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +49,6 @@ static int prog_fd = -1;
 static int events[MAX_EVENTS];
 static int links[MAX_EVENTS];
 static int nr_events, nr_links;
-
-/* The section of touch(), which the linker marks. */
-extern const char __start_touch_text[], __stop_touch_text[];
 
 static int print_program(const struct bpf_program *prog)
 {
@@ -119,7 +111,7 @@ static int do_fexit(const char *path)
 	return err;
 }
 
-static int do_attach(void)
+static int do_attach(const char *)
 {
 	struct bpf_program *prog;
 
@@ -127,27 +119,6 @@ static int do_attach(void)
 		if (!bpf_program__attach(prog))
 			return -errno;
 	return 0;
-}
-
-static int parse_event(char *args, struct perf_event_attr *attr, char *whom)
-{
-	char name[32];
-	unsigned long long period;
-
-	*attr = (struct perf_event_attr) { .size = sizeof(*attr) };
-	if (sscanf(args, "%31s freq %llu %7s", name, &period, whom) == 3)
-		attr->freq = 1;
-	else if (sscanf(args, "%31s %llu %7s", name, &period, whom) != 3)
-		return -EINVAL;
-	attr->sample_period = period;
-	for (size_t i = 0; i < sizeof(known_events) / sizeof(known_events[0]); i++) {
-		if (strcmp(known_events[i].name, name))
-			continue;
-		attr->type = known_events[i].type;
-		attr->config = known_events[i].config;
-		return 0;
-	}
-	return -ENOENT;
 }
 
 static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -160,16 +131,23 @@ static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return 0;
 }
 
-static int do_event(char *args)
+static int do_event(const char *args)
 {
-	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct perf_event_attr attr;
-	char whom[8];
-	int err;
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	int nr_cpus = sysconf(_SC_NPROCESSORS_CONF), err;
+	unsigned long long period;
+	char name[32], whom[8];
+	size_t i = 0;
 
-	err = parse_event(args, &attr, whom);
-	if (err || nr_events)
-		return err ?: -EBUSY;
+	if (nr_events || sscanf(args, "%31s %llu %7s", name, &period, whom) != 3)
+		return -EINVAL;
+	while (i < sizeof(known_events) / sizeof(known_events[0]) && strcmp(known_events[i].name, name))
+		i++;
+	if (i == sizeof(known_events) / sizeof(known_events[0]))
+		return -ENOENT;
+	attr.type = known_events[i].type;
+	attr.config = known_events[i].config;
+	attr.sample_period = period;
 	if (!strcmp(whom, "self"))
 		return open_event(&attr, 0, -1);
 	for (int cpu = 0; cpu < nr_cpus && cpu < MAX_EVENTS; cpu++) {
@@ -181,7 +159,7 @@ static int do_event(char *args)
 	return 0;
 }
 
-static int do_ioctl(void)
+static int do_ioctl(const char *)
 {
 	for (int i = 0; i < nr_events; i++) {
 		if (ioctl(events[i], PERF_EVENT_IOC_SET_BPF, prog_fd))
@@ -190,103 +168,64 @@ static int do_ioctl(void)
 	return nr_events ? 0 : -ENOENT;
 }
 
-static int print_link(int fd)
+static int do_link(const char *)
 {
-	struct bpf_link_info info = {};
-	__u32 len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
-		return -errno;
-	printf("link %u\n", info.id);
-	return 0;
-}
-
-static int do_link(const char *args)
-{
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		.perf_event.bpf_cookie = strtoull(args, NULL, 0));
-	int err;
-
 	for (int i = 0; i < nr_events; i++) {
-		int fd = bpf_link_create(prog_fd, events[i], BPF_PERF_EVENT, &opts);
+		int fd = bpf_link_create(prog_fd, events[i], BPF_PERF_EVENT, NULL);
+		struct bpf_link_info info = {};
+		__u32 len = sizeof(info);
 
 		if (fd < 0)
 			return fd;
 		links[nr_links++] = fd;
-		err = print_link(fd);
-		if (err)
-			return err;
+		if (bpf_obj_get_info_by_fd(fd, &info, &len))
+			return -errno;
+		printf("link %u\n", info.id);
 	}
 	return nr_events ? 0 : -ENOENT;
 }
 
-static int do_unlink(void)
+static int do_close(const char *)
 {
 	while (nr_links)
 		close(links[--nr_links]);
-	return 0;
-}
-
-static int do_close(void)
-{
-	do_unlink();
 	while (nr_events)
 		close(events[--nr_events]);
 	return 0;
 }
 
-__attribute__((noinline, section("touch_text")))
-static void touch(volatile char *pages, size_t page_size, int nr)
-{
-	for (int i = 0; i < nr; i++)
-		pages[i * page_size] = 1;
-}
-
-static int do_touch(const char *args, bool print)
+static int do_touch(const char *args)
 {
 	size_t page_size = sysconf(_SC_PAGESIZE);
 	int nr = atoi(args);
-	char *pages;
+	volatile char *pages;
 
 	pages = mmap(NULL, nr * page_size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return -errno;
 	/* One fault for each page. A kernel without huge pages does not know the advice. */
-	madvise(pages, nr * page_size, MADV_NOHUGEPAGE);
-	/* The page of the code itself must not fault later. */
-	(void)*(const volatile char *)__start_touch_text;
-	touch(pages, page_size, nr);
-	printf("code %ju %ju\n", (uintmax_t)(uintptr_t)__start_touch_text,
-	       (uintmax_t)(uintptr_t)__stop_touch_text);
-	for (int i = 0; print && i < nr; i++)
-		printf("page %ju\n", (uintmax_t)(uintptr_t)(pages + i * page_size));
-	munmap(pages, nr * page_size);
+	madvise((void *)pages, nr * page_size, MADV_NOHUGEPAGE);
+	for (int i = 0; i < nr; i++)
+		pages[i * page_size] = 1;
+	munmap((void *)pages, nr * page_size);
 	return 0;
 }
 
-static int run(const char *command, char *args)
+static const struct {
+	const char *name;
+	int (*run)(const char *args);
+} commands[] = {
+	{ "load", do_load }, { "fexit", do_fexit }, { "attach", do_attach }, { "event", do_event },
+	{ "ioctl", do_ioctl }, { "link", do_link }, { "close", do_close }, { "touch", do_touch },
+};
+
+static int run(const char *command, const char *args)
 {
-	if (!strcmp(command, "load"))
-		return do_load(args);
-	if (!strcmp(command, "fexit"))
-		return do_fexit(args);
-	if (!strcmp(command, "attach"))
-		return do_attach();
-	if (!strcmp(command, "event"))
-		return do_event(args);
-	if (!strcmp(command, "ioctl"))
-		return do_ioctl();
-	if (!strcmp(command, "link"))
-		return do_link(args);
-	if (!strcmp(command, "unlink"))
-		return do_unlink();
-	if (!strcmp(command, "close"))
-		return do_close();
-	if (!strcmp(command, "touch"))
-		return do_touch(args, true);
-	if (!strcmp(command, "burn"))
-		return do_touch(args, false);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!strcmp(command, commands[i].name))
+			return commands[i].run(args);
+	}
 	return -ENOSYS;
 }
 

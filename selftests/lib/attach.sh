@@ -7,7 +7,7 @@
 start_attach()
 {
 	declare -gA MAP_IDS=()
-	declare -g PROGRAM_ID PROGRAM_NAME CODE_BEGIN CODE_END
+	declare -g PROGRAM_ID PROGRAM_NAME
 	coproc HOLDER { exec "$OUTPUT/attach"; }
 }
 
@@ -19,7 +19,7 @@ try_ask()
 	local word first second
 
 	echo "$*" >&"${HOLDER[1]}"
-	LINK_IDS=() PAGES=() ERROR=
+	LINK_IDS=() ERROR=
 	while read -r -t $((60 * SCALE)) -u "${HOLDER[0]}" word first second; do
 		case $word in
 		ok)	return 0 ;;
@@ -27,16 +27,13 @@ try_ask()
 		program) PROGRAM_ID=$first PROGRAM_NAME=$second ;;
 		map)	MAP_IDS[$second]=$first ;;
 		link)	LINK_IDS+=("$first") ;;
-		code)	CODE_BEGIN=$first CODE_END=$second ;;
-		page)	PAGES+=("$first") ;;
 		*)	fail "attach says: $word $first $second" ;;
 		esac
 	done
 	fail "attach does not answer"
 }
 
-# ask COMMAND...: send attach a command. The answer sets PROGRAM_ID, PROGRAM_NAME, MAP_IDS[NAME],
-# LINK_IDS, PAGES, CODE_BEGIN and CODE_END
+# ask COMMAND...: send attach a command. The answer sets PROGRAM_ID, PROGRAM_NAME, MAP_IDS[NAME] and LINK_IDS
 ask()
 {
 	try_ask "$@" || fail "$ERROR"

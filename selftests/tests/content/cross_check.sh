@@ -10,7 +10,7 @@ few_symbols
 
 # Programs with and without metadata, with several functions, with a shared map, with several
 # records, and two programs with the same tag and different metadata
-PROGRAMS=(simple none functions shared keys_203 profiler profiler_2 ip_recorder)
+PROGRAMS=(simple none functions shared keys_203 profiler profiler_2)
 
 # Add bpftool's description of each held program to $TMP/want.
 note_held()

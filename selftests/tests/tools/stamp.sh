@@ -345,9 +345,9 @@ test_select_by_pin()
 test_select_by_link()
 {
 	start_attach
-	ask load "$OUTPUT/ip_recorder.bpf.o"
+	ask load "$OUTPUT/profiler.bpf.o"
 	ask event page-faults 1 self
-	ask link 0
+	ask link
 	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
 	# shellcheck disable=SC2016 # for the inner shell
 	in_private_bpffs '"$1" link pin id "$2" /sys/fs/bpf/link || exit
@@ -355,7 +355,7 @@ test_select_by_link()
 	grep -q -F "program $PROGRAM_ID ($PROGRAM_NAME) is not stamped: it has metadata" "$TMP/err" || fail "$(cat "$TMP/err")"
 	refuses_program 0 "it has metadata" pid "$HOLDER_PID"
 	(($(grep -c "program $PROGRAM_ID " "$TMP/err") == 1)) || fail "bpf-stamp selects the program twice"
-	ask load "$OUTPUT/profiler.bpf.o"
+	ask load "$OUTPUT/profiler_2.bpf.o"
 	refuses_program 0 "it has metadata" pid "$HOLDER_PID"
 }
 
