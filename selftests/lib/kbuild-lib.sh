@@ -67,6 +67,7 @@ build()
 	cat "$TMP/make"
 }
 
+# must_not_build TEXT ARGUMENT...: fail unless make fails and says TEXT
 must_not_build()
 {
 	local text=$1
@@ -79,18 +80,21 @@ must_not_build()
 	grep -q -F -e "$text" "$TMP/make" || fail "make $* does not say '$text'"
 }
 
-# stamped NAME KEY: print the value of KEY in the header that stamps object NAME, as C source
+# stamped NAME KEY: print the value of KEY in the header that stamps object NAME, as in C source
 stamped()
 {
-	sed -n "s/^const char bpf_metadata_$2\[].* = \(\".*\"\);\$/\1/p" "$1.bpf.metadata.h"
+	sed -n "s/^const char bpf_metadata_$2\[].* = \"\(.*\)\";\$/\1/p" "$1.bpf.metadata.h"
 }
 
+# want_stamped NAME KEY=VALUE...: fail unless object NAME has these values; an empty one means that there is no key
 want_stamped()
 {
-	local got
+	local pair got
 
-	got=$(stamped "$1" "$2")
-	[[ $got = "$3" ]] || fail "$2 of $1 is '$got', not '$3'"
+	for pair in "${@:2}"; do
+		got=$(stamped "$1" "${pair%%=*}")
+		[[ $got = "${pair#*=}" ]] || fail "$1 has ${pair%%=*}='$got', not $pair"
+	done
 }
 
 commit_all()
@@ -99,6 +103,7 @@ commit_all()
 	git commit -q -m "$1"
 }
 
+# must_make OBJECTS ARGUMENT...: fail unless make makes just these objects
 must_make()
 {
 	local want=$1

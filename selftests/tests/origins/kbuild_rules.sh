@@ -8,10 +8,11 @@
 NATIVE_ONLY="the test runs compilers"
 BESIDE=yes
 
-test_objects_in_subdirectories()
+# Two sources that include a header of the same name, in different directories
+test_objects_are_made_again_when_needed()
 {
 	enter_new_project "$TMP/p" <<-'END'
-		BPF_METADATA_version := 1
+		BPF_METADATA_version ?= 1
 		BPF_SRC_DIR := src/
 		BPF_OBJ_DIR := out/
 		all: out/a.bpf.o out/sub/deep/a.bpf.o
@@ -25,9 +26,15 @@ test_objects_in_subdirectories()
 	must_make ""
 	must_make "out/a.bpf.o" -W src/a.h
 	must_make "out/sub/deep/a.bpf.o" -W src/sub/deep/a.h
+	must_make "out/a.bpf.o" -W src/a.bpf.c
 	must_make "out/a.bpf.o out/sub/deep/a.bpf.o" BPF_METADATA_version=2
-	want_stamped out/a version '"2"'
-	want_stamped out/sub/deep/a version '"2"'
+	want_stamped out/a version=2
+	want_stamped out/sub/deep/a version=2
+	must_make "" BPF_METADATA_version=2
+	must_make "out/a.bpf.o out/sub/deep/a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
+	must_make "" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
+	rm out/a.bpf.o
+	must_make "out/a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
 }
 
 # The rule of the makefile would make an object without a stamp.
@@ -54,22 +61,12 @@ test_rule_of_the_makefile_is_refused()
 	fi
 }
 
-test_dependency_flags_leave_no_other_file()
-{
-	enter_new_project "$TMP/p" a <<-'END'
-		BPF_METADATA_version := 1
-		BPF_CFLAGS := -MMD
-	END
-	build
-	find . -type f | sort | paste -s -d ' ' >"$TMP/got"
-	echo "./.a.bpf.o.d ./Makefile ./a.bpf.c ./a.bpf.metadata.h ./a.bpf.o ./bpf-metadata.h" >"$TMP/want"
-	same "the files in the directory" "$TMP/want" "$TMP/got"
-}
-
+# Flags for dependencies leave no other file. The first target of the makefile stays the default goal.
 test_sources_with_other_names()
 {
 	enter_new_project "$TMP/p" <<-'END'
 		BPF_METADATA_version := 1
+		BPF_CFLAGS := -MMD
 		BPF_SRC_EXT := _kern.c
 		BPF_OBJ_EXT := _kern.o
 		all: a_kern.o
@@ -82,62 +79,45 @@ test_sources_with_other_names()
 	must_make ""
 	must_make "a_kern.o" -W a.h
 	grep -a -q 'bpf_metadata_version' a_kern.o || fail "a_kern.o has no version"
+	find . -type f | sort | paste -s -d ' ' >"$TMP/got"
+	echo "./.a_kern.o.d ./Makefile ./a.h ./a_kern.c ./a_kern.metadata.h ./a_kern.o ./bpf-metadata.h" >"$TMP/want"
+	same "the files in the directory" "$TMP/want" "$TMP/got"
 }
 
+# In the first git tree, git tracks no file. In "inner", it tracks none of the directory: a tarball may be
+# unpacked in the git checkout of a package.
 test_version_and_commit_are_those_of_git()
 {
 	enter_new_project "$TMP/p" a <<-'END'
 		BPF_METADATA_version := given
 		BPF_METADATA_commit := given
 	END
-	printf '%s\n' '*.o' '*.h' '.*.d' >.gitignore
+	printf '%s\n' '*.o' '*.h' '.*.d' inner >.gitignore
 	build
-	want_stamped a version '"given"'
-	want_stamped a commit '"given"'
-
+	want_stamped a version=given commit=given
 	git init -q
 	build
-	want_stamped a commit '"given"'
-
+	want_stamped a commit=given
 	commit_all one
 	build
-	want_stamped a version '"given"'
-	want_stamped a commit "\"$(git rev-parse HEAD)\""
-
+	want_stamped a version=given commit="$(git rev-parse HEAD)"
 	git tag v1.0
 	build
-	want_stamped a version '"v1.0"'
-
+	want_stamped a version=v1.0
 	git commit -q --allow-empty -m two
 	build
-	want_stamped a version "\"v1.0-1-g$(git rev-parse --short HEAD)\""
-	want_stamped a commit "\"$(git rev-parse HEAD)\""
-
+	want_stamped a version="v1.0-1-g$(git rev-parse --short HEAD)" commit="$(git rev-parse HEAD)"
 	echo >>a.bpf.c
 	build
-	want_stamped a version "\"v1.0-1-g$(git rev-parse --short HEAD)-dirty\""
+	want_stamped a version="v1.0-1-g$(git rev-parse --short HEAD)-dirty"
 	build BPF_METADATA_KEYS='version commit'
-	want_stamped a version '"given"'
-	want_stamped a commit '"given"'
+	want_stamped a version=given commit=given
 	build BPF_METADATA_version=7.7 BPF_METADATA_commit=abc
-	want_stamped a version '"7.7"'
-	want_stamped a commit '"abc"'
-}
-
-# For example, a tarball may be unpacked in the git checkout of a package.
-test_git_tree_of_another_project_is_not_asked()
-{
+	want_stamped a version=7.7 commit=abc
 	enter_new_project "$TMP/p/inner" a </dev/null
-	cd ..
-	echo inner >.gitignore
-	git init -q
-	commit_all one
-	git tag v9
-	cd inner
 	must_not_build "set BPF_METADATA_version"
 	build BPF_METADATA_version=1
-	want_stamped a version '"1"'
-	want_stamped a commit ""
+	want_stamped a version=1 commit=
 }
 
 test_wrong_variables_and_sources_are_refused()
@@ -154,21 +134,6 @@ test_wrong_variables_and_sources_are_refused()
 	must_not_build "section type conflict" BPF_METADATA_version=1
 }
 
-# Write a clang that waits until the next second before it compiles, and notes when its first run
-# began.
-prepare_slow_clang()
-{
-	rm -f "$TMP/first"
-	cat >"$TMP/slow-clang" <<-END
-		#!/bin/sh
-		now=\$(date +%s)
-		[ -e "$TMP/first" ] || echo "\$now" >"$TMP/first"
-		while [ "\$(date +%s)" = "\$now" ]; do sleep 0.05; done
-		exec clang "\$@"
-	END
-	chmod +x "$TMP/slow-clang"
-}
-
 # Print the build date in an object's data, in seconds.
 date_in()
 {
@@ -178,23 +143,30 @@ date_in()
 # want_dates DATE NAME...: fail unless all of these objects have this date
 want_dates()
 {
-	local want=$1 name got
+	local name
 
-	shift
-	for name; do
-		got=$(date_in "$name")
-		[[ $got = "$want" ]] || fail "the date of $name is $got, not $want"
+	for name in "${@:2}"; do
+		[[ $(date_in "$name") = "$1" ]] || fail "the date of $name is $(date_in "$name"), not $1"
 	done
 }
 
-# build_slowly NAME MAKE_OPTION...: make all objects, none of which is up to date. Sets DATE to the
-# date of object NAME, which must be the time at which make began.
+# build_slowly NAME MAKE_OPTION...: make all objects, none of which is up to date, with a clang that waits until the
+# next second before it compiles, and notes when its first run began. Sets DATE to the date of object NAME, which
+# must be the time at which make began.
 build_slowly()
 {
 	local before name=$1
 
 	shift
-	prepare_slow_clang
+	rm -f "$TMP/first"
+	cat >"$TMP/slow-clang" <<-END
+		#!/bin/sh
+		now=\$(date +%s)
+		[ -e "$TMP/first" ] || echo "\$now" >"$TMP/first"
+		while [ "\$(date +%s)" = "\$now" ]; do sleep 0.05; done
+		exec clang "\$@"
+	END
+	chmod +x "$TMP/slow-clang"
 	before=$(date +%s)
 	build CLANG="$TMP/slow-clang" "$@"
 	DATE=$(date_in "$name")
@@ -202,19 +174,13 @@ build_slowly()
 		fail "the date is $DATE, but make began from $before to $(<"$TMP/first")"
 }
 
+# Of several makes, the first one counts.
 test_build_date_is_when_make_began()
-{
-	enter_new_project "$TMP/p" a b c <<<'BPF_METADATA_version := 1'
-	build_slowly a
-	want_dates "$DATE" b c
-	build_slowly a -B -j 2
-	want_dates "$DATE" b c
-}
-
-test_build_date_is_when_the_first_of_recursive_makes_began()
 {
 	enter_new_project "$TMP/p/one" a <<<'BPF_METADATA_version := 1'
 	enter_new_project "$TMP/p/two" a b <<<'BPF_METADATA_version := 1'
+	build_slowly a
+	want_dates "$DATE" b
 	cd ..
 	cat >Makefile <<-END
 		include $SNIPPET
@@ -223,7 +189,7 @@ test_build_date_is_when_the_first_of_recursive_makes_began()
 		one two: ; \$(MAKE) -C \$@
 		.PHONY: all one two
 	END
-	build_slowly one/a
+	build_slowly one/a -B
 	want_dates "$DATE" two/a two/b
 	build_slowly one/a -B -j 3
 	want_dates "$DATE" two/a two/b
@@ -245,6 +211,7 @@ test_build_date_is_now_if_the_first_make_has_ended()
 # A tree with tags, or with files that git does not track, is still clean.
 test_build_date_in_a_clean_tree_is_that_of_the_commit()
 {
+	local first
 	local -x GIT_AUTHOR_DATE='@1600000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0100'
 
 	enter_new_project "$TMP/p" a b <<-'END'
@@ -257,40 +224,26 @@ test_build_date_in_a_clean_tree_is_that_of_the_commit()
 	want_dates 1700000000 a b
 	git tag 1-dirty
 	must_make ""
-	must_make "a.bpf.o b.bpf.o" -B
-	want_dates 1700000000 a b
 	cp a.bpf.o ..
-	build -B
+	must_make "a.bpf.o b.bpf.o" -B
 	cmp ../a.bpf.o a.bpf.o
 
-	echo >>a.bpf.c
-	build_slowly a
-	want_dates "$DATE" b
-	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
-	want_dates 5 a b
-	git checkout -q a.bpf.c
-	must_make "a.bpf.o b.bpf.o"
-	want_dates 1700000000 a b
-	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
-	want_dates 5 a b
-}
-
-test_objects_of_a_later_make_have_a_later_build_date()
-{
-	local first
-
-	enter_new_project "$TMP/p" a b <<<'BPF_METADATA_version := 1'
-	git init -q
-	commit_all one
 	echo '// dirty' | tee -a a.bpf.c >>b.bpf.c
 	build_slowly a
 	first=$DATE
 	must_make ""
-	want_dates "$first" a b
 	echo >>a.bpf.c
 	must_make "a.bpf.o"
 	want_dates "$first" b
 	((first < $(date_in a))) || fail "a has the date $(date_in a), b $first"
+
+	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
+	want_dates 5 a b
+	git checkout -q a.bpf.c b.bpf.c
+	must_make "a.bpf.o b.bpf.o"
+	want_dates 1700000000 a b
+	must_make "a.bpf.o b.bpf.o" SOURCE_DATE_EPOCH=5
+	want_dates 5 a b
 }
 
 test_builds_are_reproducible()
@@ -305,40 +258,11 @@ test_builds_are_reproducible()
 		build SOURCE_DATE_EPOCH=1700000000
 	done
 	cmp "$TMP/one/a.bpf.o" "$TMP/two/a.bpf.o"
-	want_stamped a build_date '"2023-11-14T22:13:20Z"'
-	build -B SOURCE_DATE_EPOCH=1700000000
-	cmp "$TMP/one/a.bpf.o" a.bpf.o
+	want_stamped a build_date=2023-11-14T22:13:20Z
 	build SOURCE_DATE_EPOCH=1700000001
 	if cmp -s "$TMP/one/a.bpf.o" a.bpf.o; then
 		fail "the object does not have the other date"
 	fi
-}
-
-test_objects_are_made_again_when_needed()
-{
-	SOURCE_HEAD='#include "a.h"'
-	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version ?= 1'
-	SOURCE_HEAD=
-	write_source b
-	sed -i 's/^all:.*/& b.bpf.o/' Makefile
-	echo '#define A 1' >a.h
-	must_make "a.bpf.o b.bpf.o"
-	must_make ""
-	must_make "a.bpf.o" -W a.h
-	must_make "b.bpf.o" -W b.bpf.c
-	must_make "a.bpf.o b.bpf.o" BPF_METADATA_version=2
-	must_make "" BPF_METADATA_version=2
-	must_make "a.bpf.o b.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
-	must_make "" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
-	rm a.bpf.o
-	must_make "a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
-}
-
-test_include_does_not_change_the_default_goal()
-{
-	enter_new_project "$TMP/p" a <<<'BPF_METADATA_version := 1'
-	build
-	[[ -e a.bpf.o ]] || fail "make alone does not make all"
 }
 
 run_tests
