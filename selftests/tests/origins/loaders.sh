@@ -6,68 +6,41 @@
 # loaders. The oldest and the newest clang on this machine compile loaded.bpf.c.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-. "$(dirname "$0")/../../lib/recording.sh"
 
-# Write the keys of loaded.bpf.c to $TMP/want.
-want_keys()
-{
-	printf '%s\t%s\n' level 4 version '"1.2.3"' >"$TMP/want"
-}
-
-# want_stamp NAME: write the keys that the build has added to NAME.bpf.o to $TMP/want.
-want_stamp()
-{
-	sed -n 's/^const char bpf_metadata_\([A-Za-z0-9_]*\)\[].* = \(".*"\);$/\1\t\2/p' \
-		"$OUTPUT/$1.bpf.metadata.h" | sort >"$TMP/want"
-	[[ -s $TMP/want ]] || fail "the build has not stamped $1"
-}
-
-# Record while the programs are held.
+# Record while the programs are held. Fail unless they have these names.
 record_held()
 {
+	[[ ${HELD_NAMES[*]} = "$1" ]] || fail "programs: ${HELD_NAMES[*]}"
 	record "$TMP/data" </dev/null
 	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
 }
 
-check_set()
+# wants_set INDEX <<END: fail unless these lines KEY<TAB>VALUE are the recorded metadata of the program
+wants_set()
 {
 	local symbol
 
+	cat >"$TMP/want"
 	symbol=$(symbol_of "$1")
 	grep -q -x -e "$symbol" "$TMP/ksymbols" || fail "no KSYMBOL $symbol"
 	perfdata entries "$TMP/data" "$symbol" | sort >"$TMP/got"
 	same "the metadata of $symbol" "$TMP/want" "$TMP/got"
 }
 
-check_no_set()
-{
-	local symbol
-
-	symbol=$(symbol_of "$1")
-	grep -q -x -e "$symbol" "$TMP/ksymbols" || fail "no KSYMBOL $symbol"
-	perfdata entries "$TMP/data" "$symbol" >"$TMP/got"
-	[[ ! -s $TMP/got ]] || fail "$symbol has metadata: $(cat "$TMP/got")"
-}
-
-# check_loader all|referred COMMAND...: fail unless the metadata of both programs (all), or only of
-# the program "refers" (referred) arrives
+# check_loader all|referred|none COMMAND...: fail unless the metadata of both programs of loaded.bpf.c (all), only
+# of the program "refers" (referred), or none arrives
 check_loader()
 (
-	local what=$1
+	local keys=$'level\t4\nversion\t"1.2.3"\n'
 
-	shift
 	echo "$*"
 	trap release EXIT
-	hold_command "$@"
-	[[ ${HELD_NAMES[*]} = "refers refers_not" ]] || fail "programs: ${HELD_NAMES[*]}"
-	record_held
-	want_keys
-	check_set 0
-	if [[ $what = all ]]; then
-		check_set 1
-	else
-		check_no_set 1
-	fi
+	hold_command "${@:2}"
+	record_held "refers refers_not"
+	[[ $1 != none ]] || keys=
+	printf '%s' "$keys" | wants_set 0
+	[[ $1 = all ]] || keys=
+	printf '%s' "$keys" | wants_set 1
 )
 
 need_backports()
@@ -105,20 +78,14 @@ test_bpftool_of_backports()
 	check_bpftool "$BACKPORTS/usr/sbin/bpftool"
 }
 
-test_libbpf_skeleton()
+# A light skeleton does not bind maps that the program does not refer to.
+test_skeletons()
 {
 	local skeleton
 
 	for skeleton in "$OUTPUT"/skeleton_*; do
 		check_loader all "$skeleton"
 	done
-}
-
-# A light skeleton does not bind maps that the program does not refer to.
-test_light_skeleton_brings_only_maps_that_the_program_refers_to()
-{
-	local skeleton
-
 	for skeleton in "$OUTPUT"/light_skeleton_*; do
 		check_loader referred "$skeleton"
 	done
@@ -133,9 +100,12 @@ hold_in_netns()
 		id=\$('$BPFTOOL' prog show name $2 | sed -n 's/^\\([0-9]*\\): .*/\\1/p' | tail -n 1)
 		printf '%s %s\\nready\\n' \"\$id\" $2
 		exec cat"
-	record_held
-	want_stamp pass
-	check_set 0
+	record_held "$2"
+	# The keys that the build has added
+	sed -n 's/^const char bpf_metadata_\([A-Za-z0-9_]*\)\[].* = \(".*"\);$/\1\t\2/p' \
+		"$OUTPUT/pass.bpf.metadata.h" | sort >"$TMP/stamp"
+	[[ -s $TMP/stamp ]] || fail "the build has not stamped pass"
+	wants_set 0 <"$TMP/stamp"
 }
 
 test_ip_link_xdp()
@@ -177,12 +147,10 @@ test_cilium_ebpf()
 test_plain_loader()
 {
 	hold_handmade unbound
-	[[ ${HELD_NAMES[*]} = "refers refers_not no_map_btf" ]] || fail "programs: ${HELD_NAMES[*]}"
-	record_held
-	printf 'key\t7\n' >"$TMP/want"
-	check_set 0
-	check_no_set 1
-	check_no_set 2
+	record_held "refers refers_not no_map_btf"
+	wants_set 0 <<<$'key\t7'
+	wants_set 1 </dev/null
+	wants_set 2 </dev/null
 }
 
 # The kernel refuses the BTF of gcc 12. libbpf goes on without BTF, cilium/ebpf gives up.
@@ -194,43 +162,7 @@ test_gcc()
 	bpf-gcc $(grep -o -e '-I[^ ]*' "$OUTPUT/bpf-cflags") -isystem /usr/include \
 		-isystem "/usr/include/$(gcc -print-multiarch)" \
 		-O2 -gbtf -c "$SELFTESTS/progs/loaded.bpf.c" -o "$TMP/gcc.bpf.o"
-	hold "$TMP/gcc"
-	[[ ${HELD_NAMES[*]} = "refers refers_not" ]] || fail "programs: ${HELD_NAMES[*]}"
-	record_held
-	check_no_set 0
-	check_no_set 1
-}
-
-# perf mounts tracefs if it is missing, bpftrace does not.
-with_tracefs()
-{
-	unshare --mount sh -c '
-		mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit
-		exec "$@"' sh "$@"
-}
-
-# bpftrace's language has no way to declare metadata.
-test_bpftrace()
-{
-	local status=0
-
-	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
-	with_tracefs true || skip "no tracefs can be mounted"
-	with_tracefs test -d /sys/kernel/tracing/events/syscalls/sys_enter_openat ||
-		skip "this kernel has no tracepoints of system calls (CONFIG_FTRACE_SYSCALLS)"
-	start_recording "$TMP/data" -a
-	with_tracefs timeout $((30 * SCALE)) bpftrace -e '
-		tracepoint:syscalls:sys_enter_openat { @ = count(); }
-		interval:ms:300 { exit(); }' >"$TMP/bpftrace" 2>&1 &
-	wait $! || status=$?
-	((status == 0)) || fail "bpftrace: status $status: $(tr -s '\n' ' ' <"$TMP/bpftrace")"
-	stop_recording
-	perfdata programs "$TMP/data" >"$TMP/programs"
-	grep -e 'sys_enter_open' "$TMP/programs" || fail "no KSYMBOL of bpftrace's program"
-	perfdata records "$TMP/data" >"$TMP/records"
-	if grep -e sys_enter_open "$TMP/records"; then
-		fail "bpftrace's program has metadata"
-	fi
+	check_loader none "$OUTPUT/hold" "$TMP/gcc.bpf.o"
 }
 
 run_tests
