@@ -5,8 +5,6 @@
  *
  *   load FILE                 load the object, unload the previous one; prints
  *                             "program ID NAME", and "map ID NAME" for its maps in .maps
- *   fexit FILE                load an object whose programs are called at the end of the
- *                             program that was loaded last, and unload this object
  *   attach                    attach the programs of the object as their sections say
  *   event NAME PERIOD WHOM    open an event: WHOM is "all" for each CPU, "self" for
  *                             this process
@@ -44,7 +42,6 @@ static const struct {
 };
 
 static struct bpf_object *object;
-static const char *prog_name;
 static int prog_fd = -1;
 static int events[MAX_EVENTS];
 static int links[MAX_EVENTS];
@@ -88,26 +85,10 @@ static int do_load(const char *path)
 	err = bpf_object__load(object);
 	bpf_object__for_each_program(prog, object) {
 		prog_fd = bpf_program__fd(prog);
-		prog_name = bpf_program__name(prog);
 		err = err ?: print_program(prog);
 	}
 	bpf_object__for_each_map(map, object)
 		err = err ?: print_map(map);
-	return err;
-}
-
-static int do_fexit(const char *path)
-{
-	struct bpf_object *fexit = bpf_object__open_file(path, NULL);
-	struct bpf_program *prog;
-	int err = 0;
-
-	if (!fexit)
-		return -errno;
-	bpf_object__for_each_program(prog, fexit)
-		err = err ?: bpf_program__set_attach_target(prog, prog_fd, prog_name);
-	err = err ?: bpf_object__load(fexit);
-	bpf_object__close(fexit);
 	return err;
 }
 
@@ -216,7 +197,7 @@ static const struct {
 	const char *name;
 	int (*run)(const char *args);
 } commands[] = {
-	{ "load", do_load }, { "fexit", do_fexit }, { "attach", do_attach }, { "event", do_event },
+	{ "load", do_load }, { "attach", do_attach }, { "event", do_event },
 	{ "ioctl", do_ioctl }, { "link", do_link }, { "close", do_close }, { "touch", do_touch },
 };
 

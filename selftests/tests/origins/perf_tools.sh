@@ -5,7 +5,6 @@
 # the version of perf.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
-. "$(dirname "$0")/../../lib/attach.sh"
 . "$(dirname "$0")/../../lib/recording.sh"
 
 # One test needs a cgroup file system.
@@ -79,11 +78,9 @@ has_sample()
 # perf attaches its program fexit_XXX to its program on_switch.
 test_stat_bpf_counters()
 {
-	start_attach
-	ask load "$OUTPUT/simple.bpf.o"
-	try_ask fexit "$OUTPUT/fexit.bpf.o" ||
-		skip "this kernel allows no fexit program on a BPF program: $ERROR"
-	release
+	unpatched_perf
+	"$PBM_UNPATCHED_PERF" stat --bpf-counters -a -e cpu-clock -- true >"$TMP/unpatched" 2>&1 ||
+		skip "this kernel allows no fexit program on a BPF program: $(tail -n 1 "$TMP/unpatched")"
 	start
 	run_perf '[1-9].*cpu-clock' stat --bpf-counters -a -e cpu-clock -- sleep 0.3
 	check_users on_switch fexit_XXX
