@@ -74,15 +74,24 @@ sums_by()
 			print parts[i] "\t" values[column] }' | sum_up
 }
 
+# want KEY LINE...: fail unless these lines VALUE<TAB>PERIOD are the sums by this label
+want()
+{
+	printf '%b\n' "${@:2}" >"$TMP/want"
+	sums_by "$1" >"$TMP/got"
+	same "periods by $1" "$TMP/want" "$TMP/got"
+}
+
 # want_sums FILE: fail unless the sums of the profile are those of perf report, to the nanosecond
 want_sums()
 {
-	rows -s bpf_prog -F period,bpf_prog -i "$1" | sed 's/^\([0-9]*\) [^\t]*/\1/' | sum_up >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "periods by program" "$TMP/want" "$TMP/got"
-	rows -s bpf_prog -F sample,bpf_prog -i "$1" | sed 's/^\([0-9]*\) [^\t]*/\1/' | sum_up >"$TMP/want"
-	sums_by bpf_prog_id 1 >"$TMP/got"
-	same "samples by program" "$TMP/want" "$TMP/got"
+	local column=1 field
+
+	for field in sample period; do
+		rows -s bpf_prog -F "$field,bpf_prog" -i "$1" | sed 's/^\([0-9]*\) [^\t]*/\1/' | sum_up >"$TMP/want"
+		sums_by bpf_prog_id $((column++)) >"$TMP/got"
+		same "$field by program" "$TMP/want" "$TMP/got"
+	done
 	rows -s bpf_metadata --bpf-metadata-keys version -F period,bpf_metadata -i "$1" |
 		sed 's/^version="\(.*\)"/\1/; s/^([a-z]*)/N\/A/' | sum_up >"$TMP/want"
 	sums_by version >"$TMP/got"
@@ -99,11 +108,6 @@ test_sums_are_those_of_perf_report()
 	if grep 'no metadata' "$TMP/messages"; then
 		fail "bpf-pprof finds no metadata"
 	fi
-}
-
-test_a_pipe_and_standard_input()
-{
-	record_once
 	to_profile - <"$TMP/pipe"
 	want_sums "$TMP/pipe"
 	to_profile <(cat "$TMP/all")
@@ -171,9 +175,7 @@ test_callers()
 	for option in "" --callers; do
 		# shellcheck disable=SC2086 # no word if it is empty
 		to_profile $option "$TMP/made-up"
-		printf '7\t2\n9\t2\n' >"$TMP/want"
-		sums_by bpf_prog_id >"$TMP/got"
-		same "with '$option'" "$TMP/want" "$TMP/got"
+		want bpf_prog_id '7\t2' '9\t2'
 		want_sums "$TMP/made-up"
 		have_one_value
 	done
@@ -184,22 +186,12 @@ test_callers()
 		file.sample = lambda ip: sample(0xffffffff81000000)
 	END
 	to_profile "$TMP/made-up"
-	printf 'N/A\t4\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "without --callers" "$TMP/want" "$TMP/got"
+	want bpf_prog_id 'N/A\t4'
 	to_profile --callers "$TMP/made-up"
-	printf '9\t4\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "with --callers" "$TMP/want" "$TMP/got"
-	printf '2.0\t4\n' >"$TMP/want"
-	sums_by version >"$TMP/got"
-	same "versions with --callers" "$TMP/want" "$TMP/got"
+	want bpf_prog_id '9\t4'
+	want version '2.0\t4'
 	have_one_value
-}
-
-# A program and a function that it calls. Each of them has half of the samples.
-test_callers_of_a_function_outside_of_programs()
-{
+	# A program and a function that it calls. Each of them has half of the samples.
 	made_up <<-'END'
 		beta = perfgen.BETA[3] + 16
 		sample = file.sample
@@ -212,9 +204,7 @@ test_callers_of_a_function_outside_of_programs()
 	to_profile "$TMP/made-up"
 	want_sums "$TMP/made-up"
 	to_profile --callers "$TMP/made-up"
-	printf '7\t4\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "with --callers" "$TMP/want" "$TMP/got"
+	want bpf_prog_id '7\t4'
 }
 
 # With -c the samples have no period. cpu-clock has its columns before those of task-clock.
@@ -248,6 +238,8 @@ test_two_events()
 # of perf script. A key may have the name of a label.
 test_hostile_text()
 {
+	local text
+
 	made_up <<-'END'
 		name = "al\npha: 7:x \"\x1b[2J\\"
 		perfgen.ALPHA = (*perfgen.ALPHA[:2], name, perfgen.ALPHA[3], [(b"version", b'"1\\u000a2\\"\\u001b x"'),
@@ -264,12 +256,10 @@ test_hostile_text()
 		fail "the profile has control characters"
 	fi
 	[[ $(grep -c 'bpf_prog_id:\[[79]\]' "$TMP/got") = 2 ]] || fail "not two programs"
-	grep -q -F 'version:[1\x0a2"\x1b x]' "$TMP/got" || fail "no version"
-	grep -q -F 'odd:["\n\ud800"]' "$TMP/got" || fail "no value with other escapes than perf's"
-	grep -q -F 'bpf_metadata_bpf_prog_id:[0]' "$TMP/got" || fail "no key with the name of a label"
-	grep -q -F 'bpf_metadata_bpf_prog:[own]' "$TMP/got" || fail "no key with the name of the other label"
-	grep -q 'number:\[9\{5000\}\]' "$TMP/got" || fail "no long number"
-	grep -q -F 'bpf_prog:[al\x0apha:' "$TMP/got" || fail "no name of the program"
+	for text in 'version:[1\x0a2"\x1b x]' 'odd:["\n\ud800"]' 'bpf_metadata_bpf_prog_id:[0]' 'bpf_metadata_bpf_prog:[own]' \
+		"number:[$(printf '9%.0s' {1..5000})]" 'bpf_prog:[al\x0apha:'; do
+		grep -q -F -e "$text" "$TMP/got" || fail "no $text"
+	done
 }
 
 # perf script prints no blanks in the name, so bpf-pprof takes no line of the name for a sample.
@@ -280,9 +270,7 @@ test_a_name_that_imitates_samples()
 		perfgen.ALPHA = (*perfgen.ALPHA[:2], name, *perfgen.ALPHA[3:])
 	END
 	to_profile "$TMP/made-up"
-	printf '7\t2\n9\t2\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "samples by program" "$TMP/want" "$TMP/got"
+	want bpf_prog_id '7\t2' '9\t2'
 }
 
 test_recordings_without_metadata()
@@ -293,12 +281,8 @@ test_recordings_without_metadata()
 	END
 	to_profile "$TMP/made-up"
 	grep -q 'no metadata of BPF programs' "$TMP/messages" || fail "no message"
-	printf '7\t2\n9\t2\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "samples by program" "$TMP/want" "$TMP/got"
-	sums_by bpf_prog >"$TMP/got"
-	printf 'alpha\t2\nbeta\t2\n' >"$TMP/want"
-	same "samples by name" "$TMP/want" "$TMP/got"
+	want bpf_prog_id '7\t2' '9\t2'
+	want bpf_prog 'alpha\t2' 'beta\t2'
 	# A program that is not known, and no program at all
 	made_up <<-'END'
 		file.block = b""
@@ -307,12 +291,8 @@ test_recordings_without_metadata()
 		file.bpf_event = lambda prog: b""
 	END
 	to_profile "$TMP/made-up"
-	printf '(unknown)\t4\n' >"$TMP/want"
-	sums_by bpf_prog_id >"$TMP/got"
-	same "unknown programs" "$TMP/want" "$TMP/got"
-	printf 'alpha\t2\nbeta\t2\n' >"$TMP/want"
-	sums_by bpf_prog >"$TMP/got"
-	same "names of unknown programs" "$TMP/want" "$TMP/got"
+	want bpf_prog_id '(unknown)\t4'
+	want bpf_prog 'alpha\t2' 'beta\t2'
 	"$PBM_PERF" record -q -e cpu-clock -o "$TMP/plain" "${WORKLOAD[@]}"
 	to_profile --callers "$TMP/plain"
 	if grep 'no metadata' "$TMP/messages"; then
@@ -334,10 +314,6 @@ test_errors_name_the_next_step()
 		file.nr_samples = 0
 	END
 	fails 1 "no samples" "$TMP/made-up"
-	# The output of perf is cut off.
-	printf '#!/bin/sh\n"%s" "$@" | head -c 60000\n' "$PBM_PERF" >"$TMP/cut-perf"
-	chmod +x "$TMP/cut-perf"
-	fails 2 "; see if perf report" --perf "$TMP/cut-perf" "$TMP/all"
 	if "$PPROF" "$TMP/all" >/dev/full 2>"$TMP/messages"; then
 		fail "bpf-pprof succeeds on a full disk"
 	fi
@@ -346,88 +322,39 @@ test_errors_name_the_next_step()
 		fails 2 "name a perf with the patches" --perf "$PBM_UNPATCHED_PERF" "$TMP/all"
 }
 
-# keep_output FILE: write $TMP/cat-perf, which prints what perf prints for this file
-keep_output()
-{
-	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$1" 2>"$TMP/messages"
-	"$PBM_PERF" script -G -F period,event,bpf_prog,ip -i "$1" >"$TMP/script" 2>"$TMP/messages"
-	cat >"$TMP/cat-perf" <<-END
-		#!/bin/sh
-		case \$1 in data) cat "$TMP/json" ;; *) cat "$TMP/script" ;; esac
-	END
-	chmod +x "$TMP/cat-perf"
-}
-
+# Let a script print what perf prints for a file. JSON and SCRIPT change the output of perf data convert and perf
+# script with sed.
 test_outputs_of_perf_that_differ_are_an_error()
 {
+	differ()
+	{
+		fails 2 "$1" --perf "$TMP/cat-perf" "$TMP/made-up"
+	}
 	made_up </dev/null
-	keep_output "$TMP/made-up"
+	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/made-up" 2>"$TMP/messages"
+	"$PBM_PERF" script -G -F period,event,bpf_prog,ip -i "$TMP/made-up" >"$TMP/script" 2>"$TMP/messages"
+	cat >"$TMP/cat-perf" <<-END
+		#!/bin/sh
+		case \$1 in data) sed "\$JSON" "$TMP/json"; exit \$JSON_STATUS ;; *) sed "\$SCRIPT" "$TMP/script"; exit \$STATUS ;; esac
+	END
+	chmod +x "$TMP/cat-perf"
+	export JSON='' SCRIPT='' JSON_STATUS='' STATUS=''
 	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
-	cp "$TMP/script" "$TMP/whole"
-	head -n 1 "$TMP/whole" >>"$TMP/script"
-	fails 2 "more samples" --perf "$TMP/cat-perf" "$TMP/made-up"
-	sed 1d "$TMP/whole" >"$TMP/script"
-	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
-	sed 's/cpu-clock/a\nb/' "$TMP/whole" >"$TMP/script"
-	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
+	SCRIPT='1p' differ "more samples"
+	SCRIPT='1d' differ "fewer samples"
+	SCRIPT='s/cpu-clock/&\n/; s/[0-9a-f]*$/x/' differ "fewer samples"
+	SCRIPT='s/^ *[0-9]* /9223372036854775807 /' differ "does not fit into a profile"
+	STATUS=3 differ "cat-perf script: status 3"
+	JSON_STATUS=3 differ "cat-perf data: status 3"
+	JSON='s/"callchain": \[/"chain": [/; s/"comm"/"callchain": "none"\n&/' differ "a sample has no time or no call chain"
+	JSON='s/"ip"/ip/' differ "its JSON is wrong"
+	JSON='/^}/d' differ "its JSON is cut off"
+	SCRIPT='s/cpu-clock/a\nb/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 	pprof -raw >"$TMP/raw"
 	grep -q 'a\\x0ab[:A-Z]*_sample/count' "$TMP/raw" || fail "no event with a newline in its name"
-	sed 's/cpu-clock/&\n/; s/[0-9a-f]*$/x/' "$TMP/whole" >"$TMP/script"
-	fails 2 "fewer samples" --perf "$TMP/cat-perf" "$TMP/made-up"
-	sed 's/^ *[0-9]* /9223372036854775807 /' "$TMP/whole" >"$TMP/script"
-	fails 2 "does not fit into a profile" --perf "$TMP/cat-perf" "$TMP/made-up"
-	# Samples that were recorded without a time
-	sed -i.times 's/"timestamp": [0-9]*/"timestamp": -1/' "$TMP/json"
-	cp "$TMP/whole" "$TMP/script"
-	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
-	mv "$TMP/json.times" "$TMP/json"
-	# A tracepoint can have fields with the names timestamp and callchain.
-	cp "$TMP/whole" "$TMP/script"
-	sed -i 's/"comm"/"timestamp": "now",\n&/' "$TMP/json"
-	to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
-	sed -i 's/"timestamp": "now"/"callchain": "none"/; s/"callchain": \[/"chain": [/' "$TMP/json"
-	fails 2 "a sample has no time or no call chain" --perf "$TMP/cat-perf" "$TMP/made-up"
-	sed -i 's/"chain": \[/"callchain": [/; s/"ip"/ip/' "$TMP/json"
-	fails 2 "its JSON is wrong" --perf "$TMP/cat-perf" "$TMP/made-up"
-}
-
-# Run a command three times. Print the least seconds of user time and the least KB of memory.
-costs()
-{
-	/usr/bin/python3 - "$@" <<-'END'
-		import os, sys
-		best = [1e9, 1e9]
-		for _ in range(3):
-		    pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ,
-		                         file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-		    _, status, usage = os.wait4(pid, 0)
-		    if status:
-		        sys.exit("the command failed")
-		    best = [min(best[0], usage.ru_utime), min(best[1], usage.ru_maxrss)]
-		print("%.2f %d" % tuple(best))
-	END
-}
-
-# A benchmark: it measures CPU time. With four times the samples, bpf-pprof takes at most 6 times the time, and, as the call chains are
-# the same, at most 1.2 times the memory.
-test_time_is_linear_and_memory_is_constant()
-{
-	local n
-
-	native_only "the test measures time"
-	all_only
-	python3_has_protobuf
-	for n in 10000 40000; do
-		made_up <<-END
-			file.chain = [perfgen.BETA[3] + 16] + [0xffffffff81000000 + 16 * i for i in range(10)]
-			file.nr_samples = $((n / 2))
-		END
-		keep_output "$TMP/made-up"
-		costs "$PPROF" --perf "$TMP/cat-perf" "$TMP/made-up" >"$TMP/costs-$n"
-	done
-	cat "$TMP"/costs-*
-	paste "$TMP/costs-10000" "$TMP/costs-40000" | awk '$3 > 6 * $1 { exit 1 }' || fail "the time is not linear"
-	paste "$TMP/costs-10000" "$TMP/costs-40000" | awk '$4 > 1.2 * $2 { exit 1 }' || fail "the memory grows"
+	# Samples that were recorded without a time. A tracepoint can have a field with the name timestamp.
+	JSON='s/"timestamp": [0-9]*/"timestamp": -1/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
+	JSON='s/"comm"/"timestamp": "now",\n&/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 }
 
 run_tests
