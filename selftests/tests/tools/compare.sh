@@ -9,8 +9,8 @@
 COMPARE=$SELFTESTS/../tools/bpf-compare
 export PERF=${PBM_PERF-}
 
-# compares STATUS TEXT OPTION...: fail unless bpf-compare ends with STATUS, and its output or a message contains
-# TEXT. Write $TMP/{out,messages}.
+# compares STATUS TEXT OPTION...: fail unless bpf-compare ends with STATUS, and its output or a message
+# contains TEXT. Write $TMP/{out,messages}.
 compares()
 {
 	local status=0
@@ -36,9 +36,9 @@ fails()
 	[[ ! -s $TMP/out ]] || fail "${*:2}: prints output"
 }
 
-# samples FILE SECONDS [SEED [START [HOST]]] <<END: write JSON, as perf data convert does, of samples at random
-# times. Each line of the input has the rate per second, then id, name and metadata of a program, then perhaps
-# a tab and JSON for the frame.
+# samples FILE SECONDS [SEED [START [HOST]]] <<END: write JSON, as perf data convert does, of samples at
+# random times. Each line of the input has the rate per second, then id, name and metadata of a program,
+# then perhaps a tab and JSON for the frame.
 samples()
 {
 	native_only "the test does not depend on the kernel"
@@ -100,8 +100,8 @@ two_builds()
 	write_all "${3:-20}" "$1 7 count {\"version\": \"1.0\"}" "$2 8 count {\"version\": \"2.0\"}"
 }
 
-# The JSON of perf gives the same rows, in samples. The samples of lines are those of perf report, too, and the text
-# is that of the source.
+# The JSON of perf gives the same rows, in samples. The samples of lines are those of perf report, too, and
+# the text is that of the source.
 test_costs_are_those_of_perf_report()
 {
 	local rows='[(r["program"], r["keys"], r["before_samples"]) for r in out["rows"]]'
@@ -260,7 +260,8 @@ test_lines()
 	compares 0 "no sample has a source line; build the programs with clang -g" "${ALL[@]}" --lines
 }
 
-# recorded_at MESSAGE START-BEFORE START-AFTER [HOST]: three recordings of each side, 100 s from one to the next
+# recorded_at MESSAGE START-BEFORE START-AFTER [HOST]: three recordings of each side, 100 s from one to the
+# next
 recorded_at()
 {
 	local i
@@ -288,7 +289,7 @@ test_rows()
 {
 	samples "$TMP/a" 60 1 <<-'END'
 		50 1 both {"version": "1.0", "owner": "x"}
-		40 2 old {"version": "1.0"}
+		40 2 old {"version": "1.0", "owner": ["a",true]}
 		0.01 3 rare {}
 	END
 	samples "$TMP/b" 60 2 <<-'END'
@@ -303,6 +304,14 @@ test_rows()
 	compares 0 "both 1.0 -> 1.1,1.2" "$TMP/a" "$TMP/b"
 	compares 0 "" --json --keys owner "$TMP/a" "$TMP/b"
 	want '[(r["keys"]["owner"], r["problem"]) for r in out["rows"] if r["program"] == "both"] == [("x", None), ("y", "new")]'
+	compares 0 "" --json --program both --program ol --program old "$TMP/a" "$TMP/a"
+	want 'sorted(r["program"] for r in out["rows"]) == ["both", "old"]'
+	compares 0 "" --json --program old --version-key owner --keys owner,owner "$TMP/a" "$TMP/a"
+	want 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]'
+	# A program of which nothing is known
+	sed -i 's/"bpf-prog-id": 2$/"bpf-prog-id": 8, "symbol": "lost"/' "$TMP/a"
+	compares 0 "" --json --program lost "$TMP/a" "$TMP/a"
+	want 'r["before_versions"] == ["(unknown)"]'
 }
 
 # chain FILE FRAME: add a caller to the frames of programs
@@ -351,19 +360,6 @@ test_periods()
 	sed -i 's/3000000/0/' "$TMP/change.py"
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/made-up"
 	compares 2 "periods of 0" "$TMP/made-up" "$TMP/made-up"
-}
-
-test_options_of_rows()
-{
-	samples "$TMP/a" 20 <<<$'50 1 count {"owner": ["a",true]}\n50 2 cou {}\n50 3 more {}'
-	compares 0 "" --json --program count --program more "$TMP/a" "$TMP/a"
-	want 'sorted(r["program"] for r in out["rows"]) == ["count", "more"]'
-	compares 0 "" --json --program count --version-key owner --keys owner,owner "$TMP/a" "$TMP/a"
-	want 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]'
-	# A program of which nothing is known
-	sed -i 's/"bpf-prog-id": 1$/"bpf-prog-id": 8, "symbol": "lost"/' "$TMP/a"
-	compares 0 "" --json --program lost "$TMP/a" "$TMP/a"
-	want 'r["before_versions"] == ["(unknown)"]'
 }
 
 # A file of runs has the output of "bpftool -j prog show" once or twice. The second build costs
@@ -471,7 +467,8 @@ test_errors_name_the_next_step()
 test_false_and_missed_alarms_are_as_documented()
 {
 	native_only "the test does not depend on the kernel"
-	sed -n 's/, without turns//; s/^\(idle\|busy\) .*/&/p' "$SELFTESTS/../Documentation/fleet.rst" | tr -s ' ' >"$TMP/want"
+	sed -n 's/, without turns//; /^\(idle\|busy\) /p' "$SELFTESTS/../Documentation/fleet.rst" |
+		tr -s ' ' >"$TMP/want"
 	"$SELFTESTS/proof/prove.py" | sed 1d | tr -s ' ' >"$TMP/got"
 	same "alarms of 100 comparisons" "$TMP/want" "$TMP/got"
 }
