@@ -7,8 +7,7 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 . "$(dirname "$0")/../../lib/recording.sh"
 
-# One test needs a cgroup file system.
-# shellcheck disable=SC2016 # for another shell
+# perf stat of a cgroup needs a cgroup file system.
 own_mounts 'grep -q -E "^\S+ \S+ (cgroup2|cgroup \S*perf_event)" /proc/mounts ||
 	mount -t cgroup2 cgroup /sys/fs/cgroup || :'
 
@@ -18,7 +17,6 @@ PROBES='(_(a|b|det_arg_ctx|libbpf_nametest))?'
 start()
 {
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
-	USER_PIDS=()
 	start_recording "$TMP/data" -a
 }
 
@@ -29,25 +27,8 @@ start_perf()
 	USER_PIDS+=("$!")
 }
 
-# end_perf OUTPUT: wait for perf. Fail unless it succeeds, and its output matches OUTPUT (ERE)
-end_perf()
-{
-	local status=0
-
-	wait "${USER_PIDS[-1]}" || status=$?
-	((status == 0)) || fail "perf: status $status: $(head -n 20 "$TMP/user")"
-	grep -q -E -e "$1" "$TMP/user" || fail "perf prints no '$1': $(head -n 20 "$TMP/user")"
-}
-
-# run_perf OUTPUT ARGUMENT...: run perf to its end
-run_perf()
-{
-	start_perf "${@:2}"
-	end_perf "$1"
-}
-
-# check_users NAME...: end the recording. Fail unless all programs that the processes USER_PIDS have loaded have
-# the version of perf, and programs with these names are among them.
+# check_users NAME...: end the recording. Fail unless all programs that the processes USER_PIDS have
+# loaded have the version of perf, and programs with these names are among them.
 check_users()
 {
 	local name prog
@@ -69,76 +50,36 @@ check_users()
 	done <"$TMP/loaded"
 }
 
-has_sample()
+# A line has the arguments of perf, and names of programs that it loads. What the kernel lacks fails with
+# the unpatched perf, too. perf attaches its program fexit_XXX to its program on_switch.
+test_programs_of_perf_have_its_version()
 {
-	"$PBM_PERF" script -f -i "$1" -F comm,ip,event >"$TMP/script"
-	grep -q -e "$2" "$TMP/script" || fail "no sample of $2 was recorded"
-}
+	local args names all=()
 
-# perf attaches its program fexit_XXX to its program on_switch.
-test_stat_bpf_counters()
-{
-	unpatched_perf
-	"$PBM_UNPATCHED_PERF" stat --bpf-counters -a -e cpu-clock -- true >"$TMP/unpatched" 2>&1 ||
-		skip "this kernel allows no fexit program on a BPF program: $(tail -n 1 "$TMP/unpatched")"
 	start
-	run_perf '[1-9].*cpu-clock' stat --bpf-counters -a -e cpu-clock -- sleep 0.3
-	check_users on_switch fexit_XXX
-}
-
-test_stat_bpf_counters_of_a_cgroup()
-{
-	grep -q -E -e '^\S+ \S+ (cgroup2|cgroup \S*perf_event)' /proc/mounts ||
-		skip "no cgroup file system with perf_event is mounted"
-	start
-	run_perf '[1-9].*cpu-clock *./' stat --bpf-counters -a -e cpu-clock --for-each-cgroup / -- sleep 0.3
-	check_users on_cgrp_switch trigger_read
-}
-
-# With --bpf-summary, perf trace starts to count after the workload has begun, and then polls.
-# shellcheck disable=SC2016 # for the workload's shell
-test_trace()
-{
-	start
-	run_perf 'sleep.*clock_nanosleep' trace -a -e openat,clock_nanosleep -- sleep 0.3
-	run_perf ' clock_nanosleep .*[1-9]' trace -a -s --bpf-summary -- sh -c '
-		while [ -e /proc/$PPID ] && ! grep -q poll /proc/$PPID/wchan; do sleep 0.01; done
-		sleep 0.01'
-	check_users sys_enter sys_exit sys_enter_openat sys_enter_clock_nanosleep
-}
-
-test_record_off_cpu()
-{
-	start
-	run_perf '' record -N -a --off-cpu -o "$TMP/off" -- sleep 0.3
-	check_users on_switch on_newtask
-	has_sample "$TMP/off" offcpu-time
-}
-
-# perf lock does not check all that it needs of the kernel, see bpf_skel/lock_contention.bpf.c.
-test_lock_contention()
-{
-	local option
-
-	grep -q -w runqueues /proc/kallsyms || skip "no runqueues in kallsyms (CONFIG_KALLSYMS_ALL)"
-	[[ $("$PBM_PERF" list lock:contention_begin) = *contention_begin* ]] ||
-		skip "this kernel has no tracepoints of locks"
-	start
-	for option in --stack-skip=1 -l; do
-		run_perf '' lock contention -a -b "$option" -- "${WORKLOAD[@]}"
-	done
-	check_users contention_begin contention_end collect_lock_syms
-}
-
-# The programs load even if the kernel cannot attach them.
-test_ftrace_latency()
-{
-	start
-	run_perf '' ftrace latency -a -b -T schedule -- sleep 0.3
-	check_users func_begin func_end
-	[[ -d /sys/bus/event_source/devices/kprobe ]] ||
-		skip "this kernel has no kprobes for the programs; their metadata was recorded"
-	grep -q '[1-9]' "$TMP/user" || fail "perf ftrace counts nothing: $(cat "$TMP/user")"
+	while IFS='|' read -r args names; do
+		# shellcheck disable=SC2086 # several arguments
+		start_perf $args
+		if wait "${USER_PIDS[-1]}"; then
+			read -r -a names <<<"$names"
+			all+=("${names[@]}")
+			continue
+		fi
+		[[ -n ${PBM_UNPATCHED_PERF:-} ]] || fail "perf $args: $(head -n 20 "$TMP/user")"
+		# shellcheck disable=SC2086 # several arguments
+		! "$PBM_UNPATCHED_PERF" $args >"$TMP/unpatched" 2>&1 </dev/null || fail "perf $args: $(head -n 20 "$TMP/user")"
+		echo "left out: perf $args: $(tail -n 1 "$TMP/unpatched")"
+	done <<-END
+		stat --bpf-counters -a -e cpu-clock -- sleep 0.3|on_switch fexit_XXX
+		stat --bpf-counters -a -e cpu-clock --for-each-cgroup / -- sleep 0.3|on_cgrp_switch trigger_read
+		trace -a -e openat,clock_nanosleep -- sleep 0.3|sys_enter sys_exit sys_enter_openat sys_enter_clock_nanosleep
+		trace -a -s --bpf-summary -- sleep 0.3|sys_enter sys_exit
+		record -N -a --off-cpu -o $TMP/off -- sleep 0.3|on_switch on_newtask
+		lock contention -a -b --stack-skip 1 -- sleep 0.3|contention_begin contention_end
+		lock contention -a -b -l -- sleep 0.3|contention_begin contention_end collect_lock_syms
+		ftrace latency -a -b -T schedule -- sleep 0.3|func_begin func_end
+	END
+	check_users "${all[@]}"
 }
 
 is_interrupted()
@@ -147,22 +88,19 @@ is_interrupted()
 }
 
 # perf kwork runs until it is interrupted. It may print that it listens before it does.
-run_kwork()
-{
-	start_perf kwork "${@:2}"
-	await "perf kwork traces" grep -q -e '^Starting trace' "$TMP/user"
-	"${WORKLOAD[@]}"
-	await "perf kwork ends" is_interrupted
-	end_perf "$1"
-}
-
 test_kwork()
 {
+	local args
+
 	start
-	run_kwork '\(s\)[A-Z]+' -k softirq report -b
-	run_kwork '' -k irq report -b
-	run_kwork '' -k workqueue report -b
-	run_kwork '^%Cpu[0-9]+' top -b
+	for args in "-k softirq report" "-k irq report" "-k workqueue report" top; do
+		# shellcheck disable=SC2086 # several arguments
+		start_perf kwork $args -b
+		await "perf kwork traces" grep -q -e '^Starting trace' "$TMP/user"
+		"${WORKLOAD[@]}"
+		await "perf kwork ends" is_interrupted
+		wait "${USER_PIDS[-1]}" || fail "perf kwork $args: $(head -n 20 "$TMP/user")"
+	done
 	check_users report_softirq_entry report_softirq_exit report_irq_handler_entry report_irq_handler_exit \
 		report_workqueue_execute_start report_workqueue_execute_end \
 		on_switch on_softirq_entry on_softirq_exit on_irq_handler_entry on_irq_handler_exit
@@ -173,9 +111,9 @@ test_sample_filter()
 	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
 	all_only
 	start
-	run_perf '' record -N -e task-clock --filter 'ip > 0' -o "$TMP/filtered" -- "${WORKLOAD[@]}"
+	start_perf record -N -e task-clock --filter 'ip > 0' -o "$TMP/filtered" -- "${WORKLOAD[@]}"
+	wait "${USER_PIDS[-1]}" || fail "perf record --filter: $(head -n 20 "$TMP/user")"
 	check_users perf_sample_filter
-	has_sample "$TMP/filtered" task-clock
 }
 
 # Also if a test has failed, no perf of its may live on.
