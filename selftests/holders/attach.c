@@ -47,27 +47,15 @@ static int events[MAX_EVENTS];
 static int links[MAX_EVENTS];
 static int nr_events, nr_links;
 
-static int print_program(const struct bpf_program *prog)
+static int print_id(const char *what, int fd, const char *name)
 {
-	struct bpf_prog_info info = {};
+	/* The infos of programs, maps and links begin alike. */
+	struct { __u32 type, id; } info;
 	__u32 len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
 		return -errno;
-	printf("program %u %s\n", info.id, bpf_program__name(prog));
-	return 0;
-}
-
-static int print_map(const struct bpf_map *map)
-{
-	struct bpf_map_info info = {};
-	__u32 len = sizeof(info);
-
-	if (bpf_map__is_internal(map))
-		return 0;
-	if (bpf_obj_get_info_by_fd(bpf_map__fd(map), &info, &len))
-		return -errno;
-	printf("map %u %s\n", info.id, bpf_map__name(map));
+	printf("%s %u %s\n", what, info.id, name);
 	return 0;
 }
 
@@ -85,10 +73,12 @@ static int do_load(const char *path)
 	err = bpf_object__load(object);
 	bpf_object__for_each_program(prog, object) {
 		prog_fd = bpf_program__fd(prog);
-		err = err ?: print_program(prog);
+		err = err ?: print_id("program", prog_fd, bpf_program__name(prog));
 	}
-	bpf_object__for_each_map(map, object)
-		err = err ?: print_map(map);
+	bpf_object__for_each_map(map, object) {
+		if (!err && !bpf_map__is_internal(map))
+			err = print_id("map", bpf_map__fd(map), bpf_map__name(map));
+	}
 	return err;
 }
 
@@ -151,19 +141,17 @@ static int do_ioctl(const char *)
 
 static int do_link(const char *)
 {
-	for (int i = 0; i < nr_events; i++) {
+	int err = nr_events ? 0 : -ENOENT;
+
+	for (int i = 0; !err && i < nr_events; i++) {
 		int fd = bpf_link_create(prog_fd, events[i], BPF_PERF_EVENT, NULL);
-		struct bpf_link_info info = {};
-		__u32 len = sizeof(info);
 
 		if (fd < 0)
 			return fd;
 		links[nr_links++] = fd;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len))
-			return -errno;
-		printf("link %u\n", info.id);
+		err = print_id("link", fd, "");
 	}
-	return nr_events ? 0 : -ENOENT;
+	return err;
 }
 
 static int do_close(const char *)

@@ -13,6 +13,7 @@ NATIVE_ONLY="the tests record many times"
 
 LOCK_FILE=/run/bpf-stamp.lock
 STAMP=(unit=nginx.service version=1.2.3)
+SHOWN=(unit '"nginx.service"' version '"1.2.3"')
 SET='unit="nginx.service", version="1.2.3"'
 
 bpf_stamp()
@@ -78,37 +79,26 @@ maps_of()
 print(*json.load(sys.stdin).get("map_ids", []), sep=",")'
 }
 
-# bpftool_shows INDEX [KEY VALUE]...: fail unless bpftool shows these keys, and no others
-bpftool_shows()
+# shows bpftool|perf INDEX [KEY JSON]...: fail unless bpftool, or the recording $TMP/data, shows just these
+# keys of this program
+shows()
 {
-	show_program "$1" | python3 -c 'import json, sys
-for item in sorted(json.load(sys.stdin).get("metadata", {}).items()):
-    print(*item, sep="\t")' >"$TMP/got"
-	shift
+	if [[ $1 = perf ]]; then
+		perfdata block "$TMP/data" | awk -F '\t' -v OFS='\t' -v id="${HELD_IDS[$2]}" '$1 == id { print $4, $5 }'
+	else
+		show_program "$2" | python3 -c 'import json, sys
+for key, value in json.load(sys.stdin).get("metadata", {}).items():
+    print(key, json.dumps(value), sep="\t")'
+	fi | sort >"$TMP/got"
 	: >"$TMP/want"
-	(($# == 0)) || printf '%s\t%s\n' "$@" >"$TMP/want"
-	same "metadata by bpftool" "$TMP/want" "$TMP/got"
+	(($# < 3)) || printf '%s\t%s\n' "${@:3}" >"$TMP/want"
+	same "metadata by $1" "$TMP/want" "$TMP/got"
 }
 
-bpftool_shows_stamp()
+# is_stamped INDEX [CHECKED]: the same, for bpftool (default) or perf, and the stamp
+is_stamped()
 {
-	bpftool_shows "$1" unit nginx.service version 1.2.3
-}
-
-# has INDEX [KEY JSON]...: fail unless the recording $TMP/data has just these keys of this program
-has()
-{
-	perfdata block "$TMP/data" | awk -F '\t' -v OFS='\t' -v id="${HELD_IDS[$1]}" '$1 == id { print $4, $5 }' |
-		sort >"$TMP/got"
-	shift
-	: >"$TMP/want"
-	(($# == 0)) || printf '%s\t%s\n' "$@" >"$TMP/want"
-	same "recorded metadata" "$TMP/want" "$TMP/got"
-}
-
-has_stamp()
-{
-	has "$1" unit '"nginx.service"' version '"1.2.3"'
+	shows "${2:-bpftool}" "$1" "${SHOWN[@]}"
 }
 
 # reports_stamp FILE: fail unless perf report shows the first program in a row with the stamp
@@ -127,33 +117,9 @@ hold_busy()
 	spend 0 $((100000 / SCALE))
 }
 
-# Print the machine code of program $1. bpftool can do so only if it is built with a disassembler.
-dump_jited()
-{
-	python3 -S - "$1" <<-'END'
-	import ctypes, os, struct, sys
-	NR_BPF = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
-	PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 13, 15
-
-	def bpf(command, attr):
-	    ret = ctypes.CDLL(None).syscall(NR_BPF, command, attr, len(attr))
-	    if ret < 0:
-	        sys.exit(f"bpf({command}) fails")
-	    return ret
-
-	fd = bpf(PROG_GET_FD_BY_ID, struct.pack("II", int(sys.argv[1]), 0))
-	image = ctypes.create_string_buffer(1 << 16)
-	# type, id, tag, jited_prog_len, xlated_prog_len, jited_prog_insns, ...
-	info = ctypes.create_string_buffer(struct.pack("=16xIIQ", len(image), 0, ctypes.addressof(image)), 256)
-	bpf(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
-	print("jited", image.raw[:struct.unpack_from("I", info, 16)[0]].hex())
-	END
-}
-
 describe_program()
 {
 	"$BPFTOOL" prog dump xlated id "${HELD_IDS[0]}" opcodes
-	dump_jited "${HELD_IDS[0]}"
 	show_program 0 | python3 -c 'import json, sys
 shown = json.load(sys.stdin)
 for key in "name", "tag", "bytes_xlated", "bytes_jited", "btf_id", "loaded_at":
@@ -173,14 +139,14 @@ test_stamp_is_shown_and_does_not_change_the_program()
 
 	hold_busy
 	describe_program >"$TMP/before"
-	grep -q -E '^jited [0-9a-f]{100}' "$TMP/before" || fail "no instructions: $(cat "$TMP/before")"
+	grep -q exit "$TMP/before" || fail "no instructions: $(cat "$TMP/before")"
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
 	describe_program >"$TMP/after"
 	same "the program" "$TMP/before" "$TMP/after"
-	bpftool_shows_stamp 0
+	is_stamped 0
 	record "$TMP/data"
 	perfdata check "$TMP/data"
-	has_stamp 0
+	is_stamped 0 perf
 	reports_stamp "$TMP/data"
 	refuses_program 0 "it has metadata" id "${HELD_IDS[0]}"
 	map=$(maps_of 0)
@@ -200,7 +166,7 @@ test_stamp_in_the_middle_of_a_recording()
 	stamps 0 id "${HELD_IDS[0]}" "${STAMP[@]}"
 	"${WORKLOAD[@]}"
 	stop_recording
-	has_stamp 0
+	is_stamped 0 perf
 	reports_stamp "$TMP/data"
 }
 
@@ -213,7 +179,7 @@ test_stamp_in_the_middle_of_a_stream()
 	"${WORKLOAD[@]}"
 	stop_recording
 	perfdata entries "$TMP/stdout" "${HELD_IDS[0]}" >"$TMP/got"
-	printf '%s\t%s\n' unit '"nginx.service"' version '"1.2.3"' >"$TMP/want"
+	printf '%s\t%s\n' "${SHOWN[@]}" >"$TMP/want"
 	same "record" "$TMP/want" "$TMP/got"
 	reports_stamp "$TMP/stdout"
 }
@@ -246,8 +212,8 @@ test_values_of_any_text_and_length()
 	stamps 2 id "${HELD_IDS[2]}" k{1..200}=1
 	record "$TMP/data"
 	perfdata check "$TMP/data"
-	has 0 control '"\u001b[1m\u000a"' empty '""' equal '"a=b"' quote '"\"\\"' utf8 '"ä"'
-	has 1 "$key" "\"$(printf '\\u0001%.0s' {1..8191})\""
+	shows perf 0 control '"\u001b[1m\u000a"' empty '""' equal '"a=b"' quote '"\"\\"' utf8 '"ä"'
+	shows perf 1 "$key" "\"$(printf '\\u0001%.0s' {1..8191})\""
 	perfdata block "$TMP/data" >"$TMP/block"
 	(($(grep -c "^${HELD_IDS[2]}"$'\t' "$TMP/block") == 200)) || fail "not 200 keys"
 }
@@ -259,9 +225,9 @@ test_program_with_other_constants()
 	bpf_stamp id "${HELD_IDS[0]}" "${STAMP[@]}" 2>"$TMP/err"
 	grep -q -F "program ${HELD_IDS[0]} (none) is stamped, but bpftool won't show the stamp" "$TMP/err" ||
 		fail "bpf-stamp says: $(cat "$TMP/err")"
-	bpftool_shows 0
+	shows bpftool 0
 	record "$TMP/data"
-	has_stamp 0
+	is_stamped 0 perf
 }
 
 # bpftool does not show the second map.
@@ -281,18 +247,18 @@ test_program_without_btf_of_its_functions_is_refused()
 	refuses_program 0 "it has no BTF" id "${HELD_IDS[0]}"
 	grep -q 'next: bpf-owners --perf .*--even-without-btf' "$TMP/err" || fail "the message names no next step"
 	record "$TMP/data"
-	has 0
+	shows perf 0
 	stamps 0 --even-without-btf id "${HELD_IDS[0]}" "${STAMP[@]}"
-	bpftool_shows_stamp 0
+	is_stamped 0
 	record "$TMP/data"
-	has_stamp 0
+	is_stamped 0 perf
 	release
 	hold_handmade plain
 	# The kernel keeps only 15 characters of a name.
 	HELD_NAMES[2]=${HELD_NAMES[2]:0:15}
 	refuses_program 2 "its BTF lacks functions" id "${HELD_IDS[2]}"
 	stamps 2 --even-without-btf id "${HELD_IDS[2]}" "${STAMP[@]}"
-	bpftool_shows_stamp 2
+	is_stamped 2
 }
 
 # Two of the three programs have the same name, tag and BTF.
@@ -304,14 +270,14 @@ test_select_by_name_and_tag()
 	stamps "0 1" name "${HELD_NAMES[0]}" "${STAMP[@]}"
 	[[ $(maps_of 0) =~ ^[0-9]+$ && $(maps_of 0) = "$(maps_of 1)" ]] ||
 		fail "programs with the same BTF have the maps $(maps_of 0) and $(maps_of 1)"
-	bpftool_shows_stamp 0
-	bpftool_shows_stamp 1
-	bpftool_shows 2
+	is_stamped 0
+	is_stamped 1
+	shows bpftool 2
 	release
 	hold_handmade plain
 	tag=$(show_program 0 | sed 's/.*"tag":"\([0-9a-f]*\)".*/\1/')
 	stamps "0 1" tag "$tag" "${STAMP[@]}"
-	bpftool_shows 2
+	shows bpftool 2
 }
 
 test_select_by_pid()
@@ -319,8 +285,8 @@ test_select_by_pid()
 	hold busy plain simple
 	refuses_program 2 "it has metadata" pid "$HOLDER_PID"
 	[[ $(maps_of 0) != "$(maps_of 1)" ]] || fail "programs with different BTF have map $(maps_of 0)"
-	bpftool_shows_stamp 0
-	bpftool_shows_stamp 1
+	is_stamped 0
+	is_stamped 1
 	# This shell holds no program.
 	refuses 2 "pid $BASHPID: no BPF program" pid "$BASHPID" "${STAMP[@]}"
 }
@@ -352,7 +318,8 @@ test_select_by_link()
 	# shellcheck disable=SC2016 # for the inner shell
 	in_private_bpffs '"$1" link pin id "$2" /sys/fs/bpf/link || exit
 		"$3" pinned /sys/fs/bpf/link a=b; [ $? = 1 ]' "$BPFTOOL" "${LINK_IDS[0]}" "${PBM_BPF_STAMP:-}" 2>"$TMP/err"
-	grep -q -F "program $PROGRAM_ID ($PROGRAM_NAME) is not stamped: it has metadata" "$TMP/err" || fail "$(cat "$TMP/err")"
+	grep -q -F "program $PROGRAM_ID ($PROGRAM_NAME) is not stamped: it has metadata" "$TMP/err" ||
+		fail "$(cat "$TMP/err")"
 	refuses_program 0 "it has metadata" pid "$HOLDER_PID"
 	(($(grep -c "program $PROGRAM_ID " "$TMP/err") == 1)) || fail "bpf-stamp selects the program twice"
 	ask load "$OUTPUT/profiler_2.bpf.o"
@@ -404,7 +371,7 @@ test_two_bpf_stamps_at_once()
 	done
 	[[ ${statuses[*]} = "0 1" || ${statuses[*]} = "1 0" ]] || fail "status ${statuses[*]}"
 	[[ $(maps_of 0) =~ ^[0-9]+$ ]] || fail "the program's maps are $(maps_of 0)"
-	bpftool_shows_stamp 0
+	is_stamped 0
 }
 
 # survives PERF: fail unless record, report, script and top of PERF work with a stamped program.
@@ -431,8 +398,8 @@ test_unpatched_perf_survives_a_stamp()
 	survives "$PBM_UNPATCHED_PERF"
 }
 
-# Upstream's perf takes the names of records from the BTF of the map. Each function of busy must have a record,
-# and each record the name of a KSYMBOL.
+# Upstream's perf takes the names of records from the BTF of the map. Each function of busy must have a
+# record, and each record the name of a KSYMBOL.
 test_newer_unpatched_perf_survives_a_stamp()
 {
 	local function
@@ -497,7 +464,7 @@ test_without_privilege()
 	PBM_BPF_STAMP=$TMP/unprivileged
 	refuses 2 "id ${HELD_IDS[0]}: finding programs needs CAP_SYS_ADMIN" id "${HELD_IDS[0]}" "${STAMP[@]}"
 	grep -q 'next: run it as root' "$TMP/err" || fail "the message names no next step"
-	bpftool_shows 0
+	shows bpftool 0
 }
 
 run_tests
