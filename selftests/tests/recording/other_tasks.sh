@@ -470,7 +470,7 @@ test_perf_ends_while_programs_load_and_the_reader_is_slow()
 	local loader status=0
 
 	while :; do
-		"$OUTPUT/inherit" -n 500 true >/dev/null
+		"$SELFTESTS/lib/inherit.py" -n 2000 true >/dev/null
 	done </dev/null &
 	loader=$!
 	# shellcheck disable=SC2064 # now
