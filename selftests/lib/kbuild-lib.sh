@@ -86,7 +86,8 @@ stamped()
 	sed -n "s/^const char bpf_metadata_$2\[].* = \"\(.*\)\";\$/\1/p" "$1.bpf.metadata.h"
 }
 
-# want_stamped NAME KEY=VALUE...: fail unless object NAME has these values; an empty one means that there is no key
+# want_stamped NAME KEY=VALUE...: fail unless object NAME has these values; an empty one means that there is
+# no key
 want_stamped()
 {
 	local pair got

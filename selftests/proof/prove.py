@@ -3,12 +3,12 @@
 """
 Count how often bpf-compare says that a build costs more.
 
-The file "recordings" beside this one has the numbers of samples of "perf record -a -e cpu-clock -F 999". In each
-recording, three builds of work.bpf.c ran ten times a second, 1500 rounds of "bpftool prog run" each time, by turns:
-version 1.0 with ROUNDS=1000, 1.1 with 1100 and 1.3 with 1300. They were loaded anew for each recording. On the busy
-machine, two loops of gcc ran on the same two CPUs. A line has the state of the machine, the seconds of a recording, the
-number of slices of a recording, the version, and the samples in each slice of the first recording, of the second
-one, and so on.
+The file "recordings" beside this one has the numbers of samples of "perf record -a -e cpu-clock -F 999".
+In each recording, three builds of work.bpf.c ran ten times a second by turns, each time with "bpftool prog
+run ... repeat 1500": version 1.0 with ROUNDS=1000, 1.1 with 1100 and 1.3 with 1300. They were loaded anew
+for each recording. On the busy machine, two loops of gcc ran on the same two CPUs. A line has the state of
+the machine, the seconds of a recording, its number of slices, the version, and the samples in each slice of
+the first recording, of the second one, and so on.
 
 Before is always version 1.0. After is 1.0 again, 1.1 or 1.3. There are 100 trials for each.
 
@@ -25,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / 'tools'
 VERSIONS = ('1.0', '1.1', '1.3')
 NR_TRIALS = 100
-ROWS = (('idle', 60, 1), ('idle', 5, 3), ('idle', 5, 6), ('idle', 5, 12), ('busy', 5, 3), ('busy', 5, 6), ('busy', 5, 12))
+ROWS = (('idle', 60, 1), ('idle', 5, 3), ('idle', 5, 6), ('idle', 5, 12),
+        ('busy', 5, 3), ('busy', 5, 6), ('busy', 5, 12))
 
 sys.path.insert(0, str(TOOLS))
 sys.dont_write_bytecode = True
@@ -50,8 +51,9 @@ def main():
         kept[state, int(seconds), version] = list(zip(*[counts] * int(nr_slices)))
     print('of 100  recordings  seconds each  same  +10 %  +30 %')
     for state, seconds, number in ROWS:
-        found = [sum(compare.interval(*sides(trial, number, kept[state, seconds, '1.0'], kept[state, seconds, version]), 0.95)[1] > 1
-                     for trial in range(NR_TRIALS)) for version in VERSIONS]
+        before, *afters = (kept[state, seconds, version] for version in ('1.0', *VERSIONS))
+        found = [sum(compare.interval(*sides(trial, number, before, after), 0.95)[1] > 1 for trial in range(NR_TRIALS))
+                 for after in afters]
         print(f'{state:7} {number:10} {seconds:13} {found[0]:5} {found[1]:6} {found[2]:6}')
 
 

@@ -150,9 +150,9 @@ want_dates()
 	done
 }
 
-# build_slowly NAME MAKE_OPTION...: make all objects, none of which is up to date, with a clang that waits until the
-# next second before it compiles, and notes when its first run began. Sets DATE to the date of object NAME, which
-# must be the time at which make began.
+# build_slowly NAME MAKE_OPTION...: make all objects, none of which is up to date, with a clang that waits
+# until the next second before it compiles, and notes when its first run began. Sets DATE to the date of
+# object NAME, which must be the time at which make began.
 build_slowly()
 {
 	local before name=$1

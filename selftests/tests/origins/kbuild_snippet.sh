@@ -16,8 +16,8 @@ wants_set()
 	wants_set_of "$OUTPUT/hold" "$PWD/$1.bpf.o" -- "${@:2}"
 }
 
-# wants_set_of LOADER... -- [KEY JSON]...: the same for the object that this command loads. $TMP/shown gets what
-# bpftool shows.
+# wants_set_of LOADER... -- [KEY JSON]...: the same for the object that this command loads. $TMP/shown gets
+# what bpftool shows.
 wants_set_of()
 (
 	local command=()
@@ -74,22 +74,41 @@ program_of()
 		sed 's/map\[id:[0-9]*\]\[0\]+[0-9]*/a variable/; s/call pc+[0-9]*#/call /'
 )
 
+# Print the default clang, and all from version 13 on.
+print_clangs()
+{
+	echo clang
+	compgen -c clang- | grep -x 'clang-[0-9]*' | sort -u | awk -F - '$2 >= 13'
+}
+
+# With BPF_METADATA_REF, each program gets one more instruction. The functions that it calls get none.
 test_stamp_does_not_change_instructions_and_tag()
 {
-	local name
+	local clang name
 
-	enter_new_project "$TMP/p" <<-END
-		BPF_METADATA_version := 1.4.0
-		BPF_SRC_DIR := $SELFTESTS/progs/
-		BPF_CFLAGS := $(cat "$OUTPUT/bpf-cflags")
-	END
-	for name in none two_sections functions shared; do
-		build "$name.bpf.o"
-		[[ -n $(stamped "$name" build_date) ]] || fail "$name has no stamp"
-		program_of "$OUTPUT/$name" >"$TMP/want"
-		program_of "$PWD/$name" >"$TMP/got"
-		grep -q exit "$TMP/want" || fail "$name: no instructions"
-		same "$name" "$TMP/want" "$TMP/got"
+	for clang in $(print_clangs); do
+		enter_new_project "$TMP/p" <<-END
+			BPF_METADATA_version := 1.4.0
+			BPF_CLANG := $clang
+			BPF_SRC_DIR := $SELFTESTS/progs/
+			BPF_CFLAGS := $(cat "$OUTPUT/bpf-cflags")
+		END
+		for name in none two_sections functions shared; do
+			build "$name.bpf.o"
+			[[ -n $(stamped "$name" build_date) ]] || fail "$name has no stamp"
+			program_of "$PWD/$name" >"$TMP/stamped"
+			grep -q exit "$TMP/stamped" || fail "$name: no instructions"
+			if [[ $clang = clang ]]; then
+				program_of "$OUTPUT/$name" >"$TMP/want"
+				same "$name" "$TMP/want" "$TMP/stamped"
+			fi
+			build -B "$name.bpf.o" BPF_METADATA_REF=y
+			program_of "$PWD/$name" >"$TMP/referring"
+			{ diff <(sed '1d; s/^ *[0-9]*: //' "$TMP/stamped") <(sed '1d; s/^ *[0-9]*: //' "$TMP/referring") || :; } |
+				grep '^[<>]' >"$TMP/got"
+			echo "> (18) r1 = a variable" >"$TMP/want"
+			same "what $clang adds to $name" "$TMP/want" "$TMP/got"
+		done
 	done
 }
 
@@ -163,39 +182,8 @@ test_objects_can_be_stripped_and_linked_into_one()
 	[[ ! -e a.bpf.o ]] || fail "make has left a.bpf.o"
 }
 
-# Print the default clang, and all from version 13 on.
-print_clangs()
-{
-	echo clang
-	compgen -c clang- | grep -x 'clang-[0-9]*' | sort -u | awk -F - '$2 >= 13'
-}
-
-# Each program gets one more instruction. The functions that it calls get none.
-test_programs_refer_to_their_metadata_with_BPF_METADATA_REF()
-{
-	local clang name
-
-	for clang in $(print_clangs); do
-		for name in none functions shared; do
-			enter_new_project "$TMP/p" <<-END
-				BPF_METADATA_version := 1.4.0
-				BPF_CLANG := $clang
-				BPF_SRC_DIR := $SELFTESTS/progs/
-				BPF_CFLAGS := $(cat "$OUTPUT/bpf-cflags")
-			END
-			build "$name.bpf.o"
-			program_of "$PWD/$name" | sed '1d; s/^ *[0-9]*: //' >"$TMP/without"
-			build -B "$name.bpf.o" BPF_METADATA_REF=y
-			program_of "$PWD/$name" | sed '1d; s/^ *[0-9]*: //' >"$TMP/with"
-			{ diff "$TMP/without" "$TMP/with" || :; } | grep '^[<>]' >"$TMP/got"
-			echo "> (18) r1 = a variable" >"$TMP/want"
-			same "what $clang adds to $name" "$TMP/want" "$TMP/got"
-		done
-	done
-}
-
-# The project's flags have no -g and ask for strict C. The source has read-only data of its own. cilium/ebpf binds
-# no map, so it loses the metadata if no program refers to it.
+# The project's flags have no -g and ask for strict C. The source has read-only data of its own. cilium/ebpf
+# binds no map, so it loses the metadata if no program refers to it.
 test_each_clang()
 {
 	local clang

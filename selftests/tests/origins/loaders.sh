@@ -27,8 +27,8 @@ wants_set()
 	same "the metadata of $symbol" "$TMP/want" "$TMP/got"
 }
 
-# check_loader all|referred|none COMMAND...: fail unless the metadata of both programs of loaded.bpf.c (all), only
-# of the program "refers" (referred), or none arrives
+# check_loader all|referred|none COMMAND...: fail unless the metadata of both programs of loaded.bpf.c
+# (all), only of the program "refers" (referred), or none arrives
 check_loader()
 (
 	local keys=$'level\t4\nversion\t"1.2.3"\n'

@@ -14,7 +14,8 @@
 PERIOD=1000003
 WANT_SETS=
 
-# Add the metadata that bpftool shows to WANT_SETS, as KEY<TAB>VALUE. Write perf's name of the program to $TMP/symbol.
+# Add the metadata that bpftool shows to WANT_SETS, as KEY<TAB>VALUE. Write perf's name of the program to
+# $TMP/symbol.
 note_program()
 {
 	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
@@ -48,8 +49,8 @@ counts_a_sample()
 	"$BPFTOOL" -j map dump id "${MAP_IDS[counts]}" | grep -q '"samples"'
 }
 
-# attach_version VERSION WAY EVENT: load this version of the profiler, attach it to the event by "ioctl" or "link",
-# and let it run
+# attach_version VERSION WAY EVENT: load this version of the profiler, attach it to the event by "ioctl" or
+# "link", and let it run
 attach_version()
 {
 	ask load "$OUTPUT/$1.bpf.o"
