@@ -7,8 +7,10 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 . "$(dirname "$0")/../../lib/recording.sh"
 
-# perf stat of a cgroup needs a cgroup file system.
-own_mounts 'grep -q -E "^\S+ \S+ (cgroup2|cgroup \S*perf_event)" /proc/mounts ||
+# perf stat of a cgroup needs a cgroup file system. perf stat and the sample filter leave pins, which go away
+# with this BPF file system.
+own_mounts 'mount -t bpf bpf /sys/fs/bpf || :
+	grep -q -E "^\S+ \S+ (cgroup2|cgroup \S*perf_event)" /proc/mounts ||
 	mount -t cgroup2 cgroup /sys/fs/cgroup || :'
 
 # libbpf loads these programs to probe the kernel. Some of them have no name.
