@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # /init of a guest's initramfs, run by busybox. It mounts the host's directories as the root of
-# the guest, and starts guest-init.sh. guests.sh has put /shares (lines "TAG ro|rw PATH"), /command
-# and /next (the path of guest-init.sh) into the initramfs.
+# the guest, and starts guest-init.sh. guests.sh has put /shares (a path in each line) and /next (the
+# path of guest-init.sh) into the initramfs.
 
 PATH=/bin
 P9=trans=virtio,version=9p2000.L,msize=512000
@@ -26,14 +26,14 @@ mount -t sysfs sys sys
 mount -t tmpfs -o mode=1777 tmp tmp
 mount -t tmpfs -o mode=755 run run
 
-# Mount shared directories after /tmp, because they may be below /tmp. With cache=none, files that
-# the guest writes are on the host at once.
-while read -r tag mode path; do
+# Mount shared directories after /tmp, because they may be below /tmp. Only PBM_GUEST, below the last one,
+# is written. With cache=none, its files are on the host at once.
+n=0
+while read -r path; do
 	mkdir -p "/root$path"
-	cache=loose
-	[ "$mode" = ro ] || cache=none
-	mount -t 9p -o "$mode,cache=$cache,$P9" "$tag" "/root$path"
+	mode=ro,cache=loose
+	[ "$path" != "${PBM_GUEST%/*}" ] || mode=rw,cache=none
+	mount -t 9p -o "$mode,$P9" "share$n" "/root$path"
+	n=$((n + 1))
 done </shares
-cp /command run/pbm-command
-init=$(cat /next)
-exec switch_root /root "$init"
+exec switch_root /root "$(cat /next)"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Replacements for a kernel, packages, the network and QEMU, so that the scripts run in
-# seconds: a "kernel" v0.1 of a few files, whose Makefile only copies files, its pin, and
-# stubs in PATH. Tests source this file instead of lib.sh.
+# Replacements for a kernel, packages and the network, so that the scripts run in seconds: a
+# "kernel" v0.1 of a few files, whose Makefile only copies files, its pin, and stubs in PATH. Tests
+# source this file instead of lib.sh.
 #
 # Each test begins without an output directory, with a cache that has the tag's own tarball,
 # and with a series of two parts with one patch each. It may also call
@@ -26,7 +26,6 @@
 #	STUB_MISSING=PACKAGES		these packages are not installed
 #	STUB_FEATURES=NAMES		the features of the perf that is built
 #	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	curl's download and status, Debian's pool
-#	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
 #	PINS OUT CACHE SUBMISSION	paths for the scripts that are called; $TMP/t/bin is the
@@ -164,35 +163,7 @@ make_stubs()
 		echo "\${STUB_POOL:-file:$TMP/nowhere}"
 	fi
 	END
-	# A machine on which no guests run may lack cpio.
-	printf '%s\n' '#!/bin/sh' 'exec cat' > "$TMP/stubs/cpio"
-	make_qemu_stub
 	chmod +x "$TMP"/stubs/*
-}
-
-# The stub of QEMU. STUB_VM is for the first guest, STUB_VM2 for the second, STUB_KVM for a guest
-# with KVM: "hang" at boot, "panic" in the tests, run for "ever", or a status with which the command
-# in the guest ends.
-make_qemu_stub()
-{
-	cat > "$TMP/stubs/qemu-system-x86_64" <<-'END'
-	#!/bin/bash
-	dir=$(printf '%s\n' "$@" | sed -n 's,^file:\(.*\)/console.log$,\1,p')
-	! kill -0 "$(cat "$dir/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
-	echo $$ > "$dir/pid"
-	what=$STUB_VM
-	[[ $dir != */2 ]] || what=$STUB_VM2
-	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
-	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] %s\r\n' "${STUB_CONSOLE:-clocksource: stub}" > "$dir/console.log"
-	[[ $what != hang ]] || exec sleep 60
-	echo started > "$dir/status"
-	echo "ok      a test of ${dir##*/}" > "$dir/report"
-	case $what in
-	ever)	exec sleep 60 ;;
-	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >> "$dir/console.log" ;;
-	*)	echo "$what" > "$dir/status" ;;
-	esac
-	END
 }
 
 make_fixtures()

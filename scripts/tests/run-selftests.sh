@@ -1,48 +1,199 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of run-selftests.sh; see guests.sh for --vm.
+# Tests of run-selftests.sh and of lib/run_tests.py; see guests.sh for --vm.
 
 . "$(dirname "$0")/lib.sh"
 
-# compare_skips WANT [OPTION...]: skips.awk must print WANT for $TMP/t/list and $TMP/t/results
-compare_skips()
+# write_file NAME: a file of tests, with the shell commands of standard input
+write_file()
 {
-	printf '%b' "$1" > "$TMP/t/want"
-	awk "${@:2}" -f "$SCRIPTS_DIR/lib/skips.awk" "$TMP/t/list" "$TMP/t/results" > "$TMP/t/got" ||
-		fail "skips.awk: status $?"
-	diff -u "$TMP/t/want" "$TMP/t/got" || fail "skips.awk prints something else"
+	{ echo '#!/bin/sh'; cat; } >"$TMP/t/$1"
+	chmod +x "$TMP/t/$1"
+}
+
+# run_files STATUS ARGUMENT...: call run_tests.py in $TMP/t
+run_files()
+{
+	cd "$TMP/t"
+	expect_status "$1" "$SCRIPTS_DIR/lib/run_tests.py" --dir "$TMP/t" --timeout 2 "${@:2}"
+}
+
+# prints WANT: fail unless run_tests.py has printed this, apart from the slowest tests
+prints()
+{
+	grep -v '^slowest ' <<<"$PRINTED" >got
+	printf '%s\n' "$1" >want
+	same "output" want got
+}
+
+test_report_says_what_a_failed_test_printed()
+{
+	write_file ./a.sh <<-'END'
+		printf '%s\n' 'TAP version 13' '1..4' '# noise' 'ok 1 a: one' '# why' '# # ok 7 noise' 'not ok 2 a: two'
+		printf '%s\n' '# after it' 'ok 3 a: three # SKIP no three' '# not ok' 'not ok 4 - a: four #4'
+		exit 1
+	END
+	run_files 1 ./a.sh
+	prints "ok      a: one
+FAILED  a: two
+  | why
+  | # ok 7 noise
+  log: $TMP/t/logs/a.log
+skip    a: three (no three)
+FAILED  a: four #4
+  | not ok
+  log: $TMP/t/logs/a.log
+1 passed, 2 failed, 1 skipped"
+	PBM_QUIET=1 run_files 1 ./a.sh
+	[[ $PRINTED = FAILED*"2 failed, 1 skipped" && $PRINTED != *three* ]] || fail "--quiet prints more"
+	holds logs/a.log '^# noise$'
+}
+
+# fails TEXT COMMANDS: a file of these commands counts as failed, for this reason
+fails()
+{
+	write_file b.sh <<<"$2"
+	run_files 1 ./b.sh
+	printed "FAILED  b ($1)"
+}
+
+test_results_are_counted_against_the_plan()
+{
+	fails '1 results of a plan of 2' 'echo 1..2; echo ok 1 b: one'
+	fails '1 results of a plan of 2 (status 3)' 'echo 1..2; echo ok 1 b: one; exit 3'
+	fails '2 results of a plan of 1' 'echo 1..1; echo ok 1 b: one; echo ok 2 b: two'
+	fails '0 results of a plan of 1 (not ended after 2 s)' 'echo 1..1; sleep 60'
+	fails 'ended with an error (status 3)' 'echo 1..1; echo ok 1 b: one; exit 3'
+	fails 'ended with an error (status -11)' 'echo 1..1; echo ok 1 b: one; kill -SEGV $$'
+	fails 'no plan' 'echo ok 1 b: one'
+	fails 'no plan (status 1)' 'echo "Bail out!  why"; exit 1'
+	[[ $PRINTED = *'  | Bail out!  why'* ]] || fail "not printed: Bail out"
+	fails 'nothing ran' 'echo 1..0'
+	fails 'no plan (status 127)' 'exec /none'
+}
+
+# A run that shows nothing must not succeed.
+test_a_run_in_which_all_tests_are_skipped_fails()
+{
+	write_file b.sh <<<'echo "1..0 # SKIP no root"; exit 4'
+	run_files 1 ./b.sh
+	prints $'skip    b (no root)\n0 passed, 0 failed, 1 skipped'
+}
+
+# write_results KIND-AND-NAME...: a file ./a.sh with these results
+write_results()
+{
+	write_file a.sh <<<"printf '%s\n' '1..$#'$(printf " '%s'" "$@")"
 }
 
 test_skips_are_compared_with_a_list()
 {
 	local bad list
 
-	printf '# a comment\n\na: .*\tno PMU: .*\nb: two\tno disk\nc: x\tnever\n' > "$TMP/t/list"
-	printf 'ok\ta: one\t\nskip\ta: two\tno PMU: none\nskip\tb: two\tno disk\n' > "$TMP/t/results"
-	compare_skips "$(< "$TMP/t/results")\nmissed\tc: x\tnever\n"
-	compare_skips "$(< "$TMP/t/results")\n" -v filter=b:
+	write_results 'ok 1 a: one' 'ok 2 a: two # SKIP no PMU: none' 'ok 3 b: two # SKIP no disk' 'ok 4 d # SKIP only with --all'
+	printf '# a comment\n\na: .*\tno PMU: .*\nb: two\tno disk\nc: x\tnever\n' >"$TMP/t/list"
+	run_files 0 --expected-skips list ./a.sh
+	prints 'ok      a: one
+skip    a: two (no PMU: none)
+skip    b: two (no disk)
+not run without --all: 1: d
+note    not skipped, but in list: c: x (never)
+1 passed, 0 failed, 2 skipped'
 	# Another reason, a part of a name, a part of a reason, another test
-	printf 'skip\ta: two\tno disk\nskip\tb: twofold\tno disk\nskip\tb: two\tno disk left\nskip\td\tno disk\n' \
-		> "$TMP/t/results"
-	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\nmissed\ta: .*\tno PMU: .*\nmissed\tb: two\tno disk\n" \
-		-v filter=.
-	: > "$TMP/t/list"
-	compare_skips "$(sed s/^skip/unexpected/ "$TMP/t/results")\n"
-	for bad in 'a: no tab' 'a\t(' 'a\tb\tc' '\tb'; do
-		printf '%b\n' "$bad" > "$TMP/t/list"
-		refuses run-selftests --expected-skips "$TMP/t/list" v6.16
-		printed "--expected-skips $TMP/t/list: not a list of tests and reasons"
+	write_results 'ok 1 a: two # SKIP no disk' 'ok 2 b: twofold # SKIP no disk' 'ok 3 b: two # SKIP no disk left' \
+		'ok 4 d # SKIP no disk' 'ok 5 e'
+	run_files 1 --expected-skips list --some ./a.sh
+	printed 'FAILED  a: two (skipped, and not in list: no disk)'
+	printed 'note    not skipped, but in list: b: two (no disk)'
+	[[ $PRINTED != *never* ]] || fail "with --some, a test that did not run is in the notes"
+	printed '1 passed, 4 failed, 0 skipped'
+	for bad in 'a: no tab' 'a\t(' 'a\tb\tc'; do
+		printf '%b\n' "$bad" >list
+		run_files 2 --expected-skips list ./a.sh
+		printed "list: not two regular expressions with a tab between: $(printf '%b' "$bad")"
 	done
 	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
-		awk -f "$SCRIPTS_DIR/lib/skips.awk" "$list" || fail "$list: not such a list"
+		run_files 1 --expected-skips "$list"
 	done
+}
+
+# Tests that are left out count neither as passed nor as skipped.
+test_lacking_tests_have_to_fail()
+{
+	write_results 'ok 1 a: b' 'not ok 2 a: c' 'ok 3 a: d # SKIP no d' 'ok 4 a: e # SKIP does not apply to v0.1: no e'
+	run_files 1 ./a.sh
+	printed 'not for this tag: 1: a: e'
+	printed '1 passed, 1 failed, 1 skipped'
+	run_files 1 --lacking ./a.sh
+	printed 'FAILED  a: b (passes although it is in selftests/lacks)'
+	printed 'ok      a: c'
+	printed '1 passed, 1 failed, 1 skipped'
+}
+
+# The two files of one lane never run at once; a file with BESIDE=yes waits for one of them.
+test_files_run_in_two_lanes()
+{
+	local file
+
+	for file in a b; do
+		write_file $file.sh <<-END
+			mkdir running && echo 1..1 && until [ -e met ]; do sleep 0.1; done && rmdir running && echo ok 1 $file
+		END
+	done
+	write_file c.sh <<-END
+		BESIDE=yes
+		until [ -e running ]; do sleep 0.1; done; touch met; echo 1..1; echo ok 1 c
+	END
+	run_files 0 --lanes 2 ./a.sh ./b.sh ./c.sh
+	printed '3 passed, 0 failed, 0 skipped'
+	rm met
+	run_files 1 ./a.sh ./b.sh ./c.sh
+}
+
+# The guests divide a queue, and the host counts the results.
+test_a_queue_is_divided()
+{
+	write_results 'ok 1 a'
+	write_file b.sh <<<'exit 1'
+	mkdir -p "$TMP/t/queue/a.sh"
+	run_files 0 --queue queue --no-totals "$TMP/t/a.sh" ./b.sh
+	[[ $PRINTED = 'ok      a' ]] || fail "printed: $PRINTED"
+	absent queue/a.sh
+	mv results first
+	write_results 'not ok 1 b'
+	run_files 1 --load first --last ./a.sh
+	prints $'FAILED  b\n  log: '"$TMP/t/logs/a.log"$'\n1 passed, 1 failed, 0 skipped'
+}
+
+# A signal to the group of run_tests.py also ends what the files have started, in their own groups.
+test_a_signal_ends_the_files()
+{
+	local signal status group
+
+	write_file a.sh <<<"echo \$\$ >'$TMP/t/pid'; sleep 60 | sleep 60"
+	while read -r signal status; do
+		rm -f "$TMP/t/pid"
+		set -m
+		env --default-signal=INT "$SCRIPTS_DIR/lib/run_tests.py" --dir "$TMP/t" "$TMP/t/a.sh" &
+		HANGING=$!
+		set +m
+		until [[ -s $TMP/t/pid ]]; do
+			kill -0 "$HANGING"
+		done
+		group=$(ps -o pgid= "$(<"$TMP/t/pid")")
+		kill "-$signal" -- "-$HANGING"
+		ends_with "$status"
+		while kill -0 -- "-${group// /}" 2>/dev/null; do
+			sleep 0.1
+		done
+	done <<<$'INT 130\nTERM 143'
 }
 
 # list STATUS LACKS OPTION...: run --list with this content of selftests/lacks
 list()
 {
-	printf '%s\n' "$2" > "$TMP/t/lacks"
+	printf '%s\n' "$2" >"$TMP/t/lacks"
 	PBM_LACKS_FILE=$TMP/t/lacks expect_status "$1" "$SCRIPTS_DIR/run-selftests.sh" --list "${@:3}" v6.16
 }
 
@@ -53,86 +204,9 @@ test_tests_that_a_tag_lacks()
 	printed "lists 'harness: literals or bpftool agree' for v6.16, but no test has this name"
 	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
 	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "--lacking lists: $PRINTED"
-	list 2 '# none' --lacking --filter=x
-	printed "--lacking excludes --filter and --vm"
 	list 0 '# none' --lacking
 	printed "no test for v6.16"
 }
-
-test_lacking_tests_have_to_fail()
-{
-	printf 'ok\ta: b\t\nnot ok\ta: c\twhy\nskip\ta: d\tno d\nnot ok\ta\tended early\nok\te: f\t\n' > "$TMP/t/results"
-	# shellcheck disable=SC2016 # for the inner shell
-	bash -c '. "$0/lib/report.sh"; report__expect_failures "^(a: [bcd])$" "it passes"' "$SCRIPTS_DIR" \
-		< "$TMP/t/results" > "$TMP/t/got"
-	printf 'not ok\ta: b\tit passes\nok\ta: c\t\nskip\ta: d\tno d\nnot ok\ta\tended early\nok\te: f\t\n' > "$TMP/t/want"
-	same "results" "$TMP/t/want" "$TMP/t/got"
-}
-
-# Run a program of tests that ends with status 3, and report its results.
-call_report()
-{
-	# shellcheck disable=SC2016 # for the inner shell
-	bash -c '
-		set -euo pipefail
-		for lib in common report; do
-			. "$0/lib/$lib.sh"
-		done
-		# On standard error, bash may say that the job has ended.
-		exec 2> "$1/stderr"
-		RUN_DIR=$1
-		program()
-		{
-			printf "# %s\n" "noise" "ok 1 a" "# why" "not ok 2 b"
-			printf "# %s\n" "# after it" >> /dev/stdout
-			printf "# %s\n" "ok 3 c # SKIP no d"
-			return 3
-		}
-		report__run "$RUN_DIR/log" program || echo "status $?"
-		printf "ok\ta\t\nnot ok\tb\t\nskip\tc\tno d\n" | report__add "$RUN_DIR/results" "$RUN_DIR/log"
-		grep -c . "$RUN_DIR/log"
-		report__print_totals "$RUN_DIR/results"' "$SCRIPTS_DIR" "$TMP/t"
-}
-
-test_report_says_what_a_failed_test_printed()
-{
-	expect_status 1 call_report
-	printf '%s\n' "$PRINTED" > "$TMP/t/got"
-	cat > "$TMP/t/want" <<-END
-		status 3
-		ok      a
-		FAILED  b
-		  | why
-		  log: $TMP/t/log
-		skip    c (no d)
-		6
-		1 passed, 1 failed, 1 skipped
-	END
-	same "report" "$TMP/t/want" "$TMP/t/got"
-}
-
-# A run that shows nothing must not succeed.
-test_a_run_in_which_all_tests_are_skipped_fails()
-{
-	printf 'skip\ta: b\tno b\nskip\ta: c\tno c\n' > "$TMP/t/results"
-	# shellcheck disable=SC2016 # for the inner shell
-	expect_status 1 bash -c '. "$0/lib/common.sh"; . "$0/lib/report.sh"; report__print_totals "$1"' "$SCRIPTS_DIR" "$TMP/t/results"
-	printed '0 passed, 0 failed, 2 skipped'
-}
-
-# Tests that are left out count neither as passed nor as skipped.
-test_tests_that_need_all_are_left_out()
-{
-	printf '%s\t%s\t%s\n' ok 'a: b' '' skip 'c: d' 'only with --all' skip 'e: f' 'no g' \
-		skip 'j: k' 'does not apply to v0.1: no l' > "$TMP/t/all"
-	# shellcheck disable=SC2016 # for the inner shell
-	bash -c 'ALL_ONLY="only with --all"
-		eval "$(sed -n "/^leave_out()/,/^}/p" "$0/run-selftests.sh")"
-		leave_out' "$SCRIPTS_DIR" < "$TMP/t/all" | cut -f 1,2 > "$TMP/t/got"
-	printf '%s\t%s\n' ok 'a: b' all 'c: d' skip 'e: f' lacks 'j: k' > "$TMP/t/want"
-	same "results" "$TMP/t/want" "$TMP/t/got"
-}
-
 # Make a checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests do not
 # build.
 make_checkout()
@@ -142,7 +216,7 @@ make_checkout()
 	mkdir "$checkout" "$TMP/t/bin"
 	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
 	# Listing all tests is slow, so keep one file.
-	find "$checkout/selftests/tests" -name '*.sh' ! -name harness.sh -delete
+	find "$checkout/selftests/tests" -name '*.sh' ! -path "*/meta/*" -delete
 	: > "$checkout/selftests/lacks"
 	cat > "$checkout/scripts/apply-and-build.sh" <<-END
 	#!/bin/bash
