@@ -16,12 +16,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/build.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
-SOURCE=$SELFTESTS_DIR/fuzz/fuzz.c
 CORPUS=$SELFTESTS_DIR/fuzz/corpus
-
-# Limits of an input, in bytes and seconds
-MAX_SIZE=16384
-MAX_TIME=25
 
 print_usage()
 {
@@ -29,19 +24,17 @@ print_usage()
 usage: scripts/fuzz.sh [options] TAG
 
 Fuzzes the readers of BPF metadata in perf of the kernel TAG with this
-repository's patches.
+repository's patches. It builds this perf in out/TAG-sanitize.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
   --time SECONDS    how long to fuzz (default: 1800)
   --replay          do not fuzz, but read each input of the corpus once, as CI does
-  --out DIR         directory for the perf that is fuzzed, and for results in fuzz/
-                    (default: out/TAG-sanitize)
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          number of fuzzing processes (default: number of CPUs)
   --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
-Results in DIR/fuzz:
+Results in out/TAG-sanitize/fuzz:
   corpus/           inputs that reached new code; the next run starts with them
   findings/         inputs that broke perf
   log               log of the last run, with reports and the seed of the random numbers
@@ -49,45 +42,6 @@ Results in DIR/fuzz:
 Exit status: 0 no findings, 1 findings, 2 could not run.
 END
 }
-
-parse_options()
-{
-	options__parse "$@" <<-'END'
-		--time:		OPT_TIME
-		--replay	OPT_REPLAY	yes
-		--out:		OPT_OUT
-		--mirror:	OPT_MIRROR
-		--jobs:		JOBS
-		--no-install	OPT_INSTALL	no
-	END
-}
-
-check_options()
-{
-	pin__check_tag "$TAG"
-	[[ $OPT_TIME =~ ^[1-9][0-9]*$ ]] || die_usage "--time $OPT_TIME: not a number of seconds from 1 up"
-}
-
-resolve_paths()
-{
-	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-sanitize}")
-	TREE_DIR=$OUT_DIR/linux
-	BUILD_DIR=$OUT_DIR/build
-	STATE_DIR=$OUT_DIR/.state
-	PERF=$OUT_DIR/perf
-	FUZZ_DIR=$OUT_DIR/fuzz
-	FUZZ=$FUZZ_DIR/fuzz
-	LOG=$FUZZ_DIR/log
-}
-
-open_output()
-{
-	mkdir -p -- "$FUZZ_DIR/corpus" "$FUZZ_DIR/findings" "$FUZZ_DIR/templates"
-	take_lock "$FUZZ_DIR/lock" "$FUZZ_DIR"
-	log_to "$FUZZ_DIR/build.log"
-}
-
-# --- build --------------------------------------------------------------------
 
 # perf's own make links the fuzzer, with another main().
 build_fuzz()
@@ -100,13 +54,22 @@ build_fuzz()
 	make -C "$TREE_DIR/tools/perf" -f "$SELFTESTS_DIR/fuzz/Makefile" BUILD="$BUILD_DIR" OUTPUT="$FUZZ_DIR" &&
 		rm -f -- "$BUILD_DIR/perf" &&
 		build__make &&
-		mv -f -- "$BUILD_DIR/perf" "$FUZZ"
+		mv -f -- "$BUILD_DIR/perf" "$FUZZ_DIR/fuzz"
 }
 
-# The lock is needed because run-selftests.sh --sanitize also builds in this directory.
+# Set OUT_DIR, FUZZ_DIR and what build.sh reads, and build the fuzzer. The second lock is needed because
+# run-selftests.sh --sanitize also builds in OUT_DIR.
+# shellcheck disable=SC2034 # build.sh reads these variables
 prepare_fuzz()
 {
-	[[ ! $FUZZ -nt $PERF || ! $FUZZ -nt $SOURCE ]] || return 0
+	OUT_DIR=$REPO_DIR/out/$TAG-sanitize TREE_DIR=$REPO_DIR/out/$TAG-sanitize/linux
+	BUILD_DIR=$OUT_DIR/build STATE_DIR=$OUT_DIR/.state PERF=$OUT_DIR/perf FUZZ_DIR=$OUT_DIR/fuzz
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
+		die "there is no perf to fuzz" "see above; then run this again"
+	mkdir -p -- "$FUZZ_DIR/corpus" "$FUZZ_DIR/findings" "$FUZZ_DIR/templates"
+	take_lock "$FUZZ_DIR/lock" "$FUZZ_DIR"
+	log_to "$FUZZ_DIR/build.log"
+	[[ ! $FUZZ_DIR/fuzz -nt $PERF || ! $FUZZ_DIR/fuzz -nt $SELFTESTS_DIR/fuzz/fuzz.c ]] || return 0
 	take_lock "$STATE_DIR/lock" "$OUT_DIR"
 	run_logged "build the fuzzer" build_fuzz || die_logged "the fuzzer does not build" "see the log"
 	release_lock
@@ -114,27 +77,24 @@ prepare_fuzz()
 
 malformed()
 {
-	python3 "$SELFTESTS_DIR/lib/malformed.py" "$@"
+	python3 "$SELFTESTS_DIR/lib/malformed.py" "$@" >/dev/null
 }
 
+# The fuzzer inserts its inputs into these files.
 write_templates()
 {
-	local dir=$FUZZ_DIR/templates
-
-	malformed write good "$dir/file-native" >/dev/null
-	malformed write good "$dir/file-swapped" --big >/dev/null
-	malformed write good "$dir/pipe-native" --pipe >/dev/null
-	malformed write good "$dir/pipe-swapped" --pipe --big >/dev/null
+	malformed write good "$FUZZ_DIR/templates/file-native"
+	malformed write good "$FUZZ_DIR/templates/file-swapped" --big
+	malformed write good "$FUZZ_DIR/templates/pipe-native" --pipe
+	malformed write good "$FUZZ_DIR/templates/pipe-swapped" --pipe --big
 }
-
-# --- run ----------------------------------------------------------------------
 
 # Leaks are not reported, because perf does not free all memory before it exits.
 fuzz()
 {
 	env PBM_FUZZ_TEMPLATES="$FUZZ_DIR/templates" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-		"$FUZZ" -max_len="$MAX_SIZE" -timeout="$MAX_TIME" -rss_limit_mb=4096 \
+		"$FUZZ_DIR/fuzz" -max_len=16384 -timeout=25 -rss_limit_mb=4096 \
 		-artifact_prefix="$FUZZ_DIR/findings/" "$@"
 }
 
@@ -145,45 +105,56 @@ replay_corpus()
 
 	mapfile -t inputs < <(find "$CORPUS" -type f | sort)
 	((${#inputs[@]})) || die "$CORPUS is empty" "restore it from git"
-	fuzz "${inputs[@]}" >"$LOG" 2>&1 || die_found
-	[[ $(grep -c '^Executed ' "$LOG") = "${#inputs[@]}" ]] || die_found
+	fuzz "${inputs[@]}" >"$FUZZ_DIR/log" 2>&1 || die_found
+	[[ $(grep -c '^Executed ' "$FUZZ_DIR/log") = "${#inputs[@]}" ]] || die_found
 	msg "read ${#inputs[@]} inputs, nothing found"
 }
 
+# The cases of malformed.py are the first inputs. Most of them are malformed.
 fuzz_for_some_time()
 {
-	local status=0
+	local case status=0 seeds=$FUZZ_DIR/seeds
 
+	mkdir -p -- "$seeds"
+	for case in good $(python3 "$SELFTESTS_DIR/lib/malformed.py" list | cut -d '|' -f 1); do
+		malformed write "$case" "$seeds/$case"
+		malformed write "$case" "$seeds/$case.pipe" --pipe
+	done
+	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$seeds"/* 2>/dev/null
+	rm -r -- "$seeds"
 	touch -- "$FUZZ_DIR/started"
-	log_to "$LOG"
+	log_to "$FUZZ_DIR/log"
 	run_logged "fuzz for $OPT_TIME s with $JOBS processes" fuzz -fork="$JOBS" -max_total_time="$OPT_TIME" \
 		"$FUZZ_DIR/corpus" "$CORPUS" || status=$?
 	# This is the status of one process. Another process may have ended with a report.
 	[[ $status = 0 && -z $(find "$FUZZ_DIR/findings" -newer "$FUZZ_DIR/started") ]] || die_found
-	msg "nothing found: $(grep '^#' "$LOG" | tail -n 1)"
+	msg "nothing found: $(grep '^#' "$FUZZ_DIR/log" | tail -n 1)"
 }
 
 die_found()
 {
 	printf '%s: a finding; the log ends:\n' "$PROGRAM" >&2
-	tail -n 40 "$LOG" | sed 's/^/  | /' >&2
-	printf '%s: full log: %s, inputs: %s\n' "$PROGRAM" "$LOG" "$FUZZ_DIR/findings" >&2
+	tail -n 40 "$FUZZ_DIR/log" | sed 's/^/  | /' >&2
+	printf '%s: full log: %s, inputs: %s\n' "$PROGRAM" "$FUZZ_DIR/log" "$FUZZ_DIR/findings" >&2
 	printf '%s: after the fix, add the input to %s\n' "$PROGRAM" "$CORPUS" >&2
 	end_failed
 }
 
-OPT_TIME=1800 OPT_REPLAY=no OPT_OUT=''
+OPT_TIME=1800 OPT_REPLAY=no
 # shellcheck disable=SC2034 # build.sh reads it
 OPT_SANITIZE=address
 JOBS=$(nproc)
 
-parse_options "$@"
-check_options
+options__parse "$@" <<-'END'
+	--time:		OPT_TIME
+	--replay	OPT_REPLAY	yes
+	--mirror:	OPT_MIRROR
+	--jobs:		JOBS
+	--no-install	OPT_INSTALL	no
+END
+pin__check_tag "$TAG"
+[[ $OPT_TIME =~ ^[1-9][0-9]*$ ]] || die_usage "--time $OPT_TIME: not a number of seconds from 1 up"
 arch__load ''
-resolve_paths
-"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
-	die "there is no perf to fuzz" "see above; then run this again"
-open_output
 prepare_fuzz
 write_templates
 if [[ $OPT_REPLAY = yes ]]; then

@@ -128,7 +128,7 @@ def run_file(path):
             print(line, end="", file=file, flush=True)
             line = line.rstrip("\n")
             if match := PLAN.fullmatch(line):
-                planned, skip_all = int(match[1]), match[2]
+                planned, skip_all, output = int(match[1]), match[2], []
             elif match := RESULT.fullmatch(line):
                 kinds.append(match[1])
                 kind, reason = judge(*match.groups())
