@@ -110,18 +110,10 @@ replay_corpus()
 	msg "read ${#inputs[@]} inputs, nothing found"
 }
 
-# The cases of malformed.py are the first inputs. Most of them are malformed.
 fuzz_for_some_time()
 {
-	local case status=0 seeds=$FUZZ_DIR/seeds
+	local status=0
 
-	mkdir -p -- "$seeds"
-	for case in good $(python3 "$SELFTESTS_DIR/lib/malformed.py" list | cut -d '|' -f 1); do
-		malformed write "$case" "$seeds/$case"
-		malformed write "$case" "$seeds/$case.pipe" --pipe
-	done
-	python3 "$SELFTESTS_DIR/fuzz/inputs.py" "$FUZZ_DIR/corpus" "$seeds"/* 2>/dev/null
-	rm -r -- "$seeds"
 	touch -- "$FUZZ_DIR/started"
 	log_to "$FUZZ_DIR/log"
 	run_logged "fuzz for $OPT_TIME s with $JOBS processes" fuzz -fork="$JOBS" -max_total_time="$OPT_TIME" \

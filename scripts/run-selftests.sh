@@ -48,7 +48,6 @@ usage: scripts/run-selftests.sh [options] TAG
 Runs the tests in selftests/ with perf of the kernel TAG and this repository's patches.
 TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
-Tests:
   --all             also run the tests that only a release needs: long stress tests,
                     files with random changes, files of older and newer perfs (--all
                     builds these perfs if they are missing). Without --all, the output
@@ -63,22 +62,17 @@ Tests:
                     reports of a sanitizer count as a failed test
   --expected-skips FILE
                     a skipped test fails unless FILE lists it. A line of FILE has two
-                    regular expressions, separated by a tab, that match the
-                    whole name and the whole reason. A line that begins with '#' is a
-                    comment. With this option, --filter includes no tests of --all
-
-In guests:
+                    regular expressions, separated by a tab, that match the whole name
+                    and the whole reason. A line that begins with '#' is a comment.
+                    With this option, --filter includes no tests of --all
   --vm              run the tests in QEMU guests with the kernel of TAG, which is built
                     once (10 minutes on two idle CPUs) and kept in the cache; the
                     guests divide the tests among themselves
   --arch ARCH       guest's architecture: $(arch__list | paste -s -d ' ') (default: this
-                    machine's). For another one, perf and the tests are cross-built.
-                    Under TCG, an arm64 guest has a PMU
+                    machine's). For another one, perf and the tests are cross-built
   --kernel IMAGE    boot this kernel; it must not need modules
   --accel ACCEL     kvm or tcg (default: KVM with the PMU of this machine if a
                     guest boots with it, else TCG)
-
-Build and output:
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the build (default: number of CPUs); with 1, no
                     two test files run at the same time
@@ -87,50 +81,24 @@ Build and output:
   -h, --help        this text
 
 Environment (selftests/README says more):
-  PBM_UNPATCHED_PERF  perf of the same version without the patches; empty: none
-                    (default: out/TAG-unpatched/perf, which is built if it is missing
-                    and neither --vm nor --perf is given)
-  PBM_PEER_PERF, PBM_OLD_PERF  an unpatched perf that writes metadata records, and one
-                    that refuses files with them (default: out/$PEER_TAG-unpatched/perf,
-                    out/$OLD_TAG-unpatched/perf; --all builds both)
+  PBM_UNPATCHED_PERF, PBM_PEER_PERF, PBM_OLD_PERF  perfs without the patches: of the
+                    same version, one that writes metadata records, one that refuses
+                    files with them (default: out/TAG-unpatched/perf of TAG, $PEER_TAG and
+                    $OLD_TAG); empty: none
   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
                     of all others (default: the built perfs of all tags in out/)
   PBM_BPFTOOL, PBM_BPF_STAMP  their paths (default: bpftool, out/TAG/bpf-stamp)
   PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
-  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  number of guests, and the CPUs and the
-                    memory of each guest (default: 2, 1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must start (default: 5 with KVM,
-                    120 with TCG), and in which it must end (default: 3600)
-  PBM_CACHE         directory for downloads, and for kernels and packages of guests
+  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  guests, and CPUs and memory of each (2, 1, 2G)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must start (5 with KVM, 120 with
+                    TCG), and in which it must end (3600)
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
 runs. The last line is "N passed, N failed, N skipped".
 Exit status: 0 some passed and none failed, 1 a test failed or none passed, 2
 could not run.
 END
-}
-
-parse_options()
-{
-	options__parse "$@" <<-'END'
-		--all		OPT_ALL		yes
-		--list		OPT_LIST	yes
-		-t:		OPT_FILTER
-		--filter:	OPT_FILTER
-		--lacking	OPT_LACKING	yes
-		--perf:		OPT_PERF
-		--sanitize::	OPT_SANITIZE	address
-		--vm		OPT_VM		yes
-		--arch:		OPT_ARCH
-		--kernel:	OPT_KERNEL
-		--accel:	OPT_ACCEL
-		--mirror:	OPT_MIRROR
-		--jobs:		JOBS
-		--no-install	OPT_INSTALL	no
-		--quiet		PBM_QUIET	1
-		--expected-skips: OPT_EXPECTED
-	END
 }
 
 # The status of grep is 2 if the filter is not a regular expression.
@@ -400,7 +368,24 @@ BACKPORTS_DIR='' KERNEL_FROM=$(uname -r) JOBS=$(nproc)
 # Debian's bpftool is in /usr/sbin. After su, PATH may lack this directory.
 PATH=$PATH:/usr/sbin:/sbin
 
-parse_options "$@"
+options__parse "$@" <<-'END'
+	--all		OPT_ALL		yes
+	--list		OPT_LIST	yes
+	-t:		OPT_FILTER
+	--filter:	OPT_FILTER
+	--lacking	OPT_LACKING	yes
+	--perf:		OPT_PERF
+	--sanitize::	OPT_SANITIZE	address
+	--vm		OPT_VM		yes
+	--arch:		OPT_ARCH
+	--kernel:	OPT_KERNEL
+	--accel:	OPT_ACCEL
+	--mirror:	OPT_MIRROR
+	--jobs:		JOBS
+	--no-install	OPT_INSTALL	no
+	--quiet		PBM_QUIET	1
+	--expected-skips: OPT_EXPECTED
+END
 check_options
 select_tests
 resolve_paths

@@ -4,31 +4,16 @@
 # Everything that differs between the architectures, and the tools of a cross build
 #
 # Usage (after lib/common.sh; for arch__prepare_cross also lib/packages.sh, lib/debian.sh and log_to):
-#	arch__list		print the names of the architectures
-#	arch__load ARCH		set ARCH_* for ARCH (empty: this machine's), or die
+#	arch__list		print the names of the architectures, as make in the kernel knows them
+#	arch__load ARCH		set ARCH and ARCH_*, see there, for ARCH (empty: this machine's), or die
 #	arch__is_foreign	status 0 if this machine can't run programs of ARCH
-#	arch__prepare_cross	if ARCH is foreign, install the cross compiler and unpack the
-#				libraries
+#	arch__prepare_cross	if ARCH is foreign, install the cross compiler, unpack the libraries and
+#				headers of the guest's userland, and set CROSS_*
 #
 # Sets:
-#	ARCH		name of the architecture in the kernel's make, and in --arch
-#	ARCH_DEBIAN	name of the architecture in Debian
-#	ARCH_TRIPLET	triplet in the paths of its libraries and the name of its compiler
-#	ARCH_SUFFIX	suffix of output directories; empty for this machine's architecture
-#	ARCH_CROSS	prefix of the cross compiler; empty for this machine's architecture
-#	ARCH_CROSS_PACKAGES	packages that compile for ARCH and run its programs
-#	ARCH_USER_QEMU	the emulator that runs a single program of ARCH
-#	ARCH_IMAGE	the kernel's make target; its file is arch/*/boot/ARCH_IMAGE
-#	ARCH_QEMU	the emulator of guests
-#	ARCH_QEMU_PACKAGES
-#	ARCH_MACHINE	arguments of the emulator, for any accelerator
-#	ARCH_TCG ARCH_KVM	arguments for TCG or KVM, including those for the PMU
-#	ARCH_HAS_PMU	1: each guest has a PMU
-#	ARCH_CONSOLE	console of the kernel, on the first serial port
-#	CROSS_CC	the compiler, with the libraries and headers of the guest's
-#			userland, not of this machine
-#	CROSS_ARGS	arguments of make for a directory of the kernel's tools/
-#	CROSS_RUN	the command that runs a foreign program on this machine
+#	CROSS_CC		the compiler; it does not use the libraries and headers of this machine
+#	CROSS_ARGS		arguments of make for a directory of the kernel's tools/
+#	CROSS_RUN		the command that runs a foreign program on this machine
 
 CROSS_CC='' CROSS_ARGS=() CROSS_RUN=()
 
@@ -47,36 +32,37 @@ arch__machine()
 # shellcheck disable=SC2034 # read by the other libraries
 arch__load()
 {
+	local cpu
+
 	ARCH=${1:-$(arch__machine)}
-	ARCH_SUFFIX='' ARCH_CROSS='' ARCH_CROSS_PACKAGES=()
 	case $ARCH in
 	x86_64)
+		cpu=x86_64
 		ARCH_DEBIAN=amd64
-		ARCH_TRIPLET=x86_64-linux-gnu
+		# the kernel's make target, in arch/*/boot/
 		ARCH_IMAGE=bzImage
-		ARCH_USER_QEMU=qemu-x86_64
-		ARCH_QEMU=qemu-system-x86_64
 		ARCH_QEMU_PACKAGES=(qemu-system-x86 seabios)
 		ARCH_MACHINE=(-machine q35)
 		ARCH_TCG=(-accel tcg -cpu max)
-		ARCH_KVM=(-accel kvm -cpu "host,pmu=on")
+		# whether each guest has a PMU
 		ARCH_HAS_PMU=0
 		ARCH_CONSOLE=ttyS0 ;;
 	arm64)
+		cpu=aarch64
 		ARCH_DEBIAN=arm64
-		ARCH_TRIPLET=aarch64-linux-gnu
 		ARCH_IMAGE=Image
-		ARCH_USER_QEMU=qemu-aarch64
-		ARCH_QEMU=qemu-system-aarch64
 		ARCH_QEMU_PACKAGES=(qemu-system-arm)
 		ARCH_MACHINE=(-machine "virt,gic-version=max")
 		ARCH_TCG=(-accel tcg -icount "shift=1" -cpu "max,pmu=on,pauth-impdef=on")
-		ARCH_KVM=(-accel kvm -cpu "host,pmu=on")
 		ARCH_HAS_PMU=1
 		ARCH_CONSOLE=ttyAMA0 ;;
 	*)
 		die_usage "--arch $ARCH: not one of $(arch__list | paste -s -d ' ')" ;;
 	esac
+	ARCH_KVM=(-accel kvm -cpu "host,pmu=on")
+	ARCH_QEMU=qemu-system-$cpu ARCH_USER_QEMU=qemu-$cpu ARCH_TRIPLET=$cpu-linux-gnu
+	# The suffix of output directories, the prefix of the compiler, and the packages of a cross build
+	ARCH_SUFFIX='' ARCH_CROSS='' ARCH_CROSS_PACKAGES=()
 	arch__is_foreign || return 0
 	[[ $ARCH = arm64 ]] || die_usage "--arch $ARCH: there is no cross build for it; use a machine of this architecture"
 	ARCH_SUFFIX=-$ARCH

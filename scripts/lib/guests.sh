@@ -3,7 +3,7 @@
 #
 # Run files of tests in QEMU guests that see this machine's files, read-only.
 #
-# Usage (after log_to):
+# Usage (after lib/common.sh and log_to):
 #	guests__prepare			install packages; build the kernel of TAG, or use OPT_KERNEL;
 #					unpack the userland of another architecture
 #	guests__run DIR COMMAND...	run COMMAND in each guest, and print its output; die if a

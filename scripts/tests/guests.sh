@@ -16,8 +16,8 @@ prepare_tests()
 	! kill -0 "$(cat "$dir/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
 	echo $$ >"$dir/pid"
 	what=$STUB_VM
-	[[ $dir != */2 ]] || what=$STUB_VM2
-	[[ "$*" != *"-accel kvm"* ]] || what=$STUB_KVM
+	[[ $dir != */2 ]] || what=${STUB_VM2:-$STUB_VM}
+	[[ "$*" != *"-accel kvm"* ]] || what=${STUB_KVM:-hang}
 	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] clocksource: stub\r\n' >"$dir/console.log"
 	[[ $what != hang ]] || exec sleep 60
 	echo started >"$dir/status"
@@ -38,18 +38,15 @@ call_vm()
 {
 	mkdir -p "$TMP/t/vm" "$TMP/t/tmp"
 	# shellcheck disable=SC2016 # for the inner shell
-	exec env --default-signal=INT PATH="$TMP/stubs:$PATH" TMPDIR="$TMP/t/tmp" VM="$TMP/t/vm" SCRIPTS_DIR="$SCRIPTS_DIR" \
-		STUB_VM="$STUB_VM" STUB_VM2="${STUB_VM2-$STUB_VM}" STUB_KVM="${STUB_KVM:-hang}" HAS_KVM="${HAS_KVM:-yes}" OPT_ACCEL="${ACCEL-tcg}" \
-		PBM_VM_BOOT="${VM_BOOT:-20}" PBM_VM_TIMEOUT="${VM_TIMEOUT:-30}" PBM_PERF=perf OUTPUT=/ OUT_DIR=/ bash -c '
+	exec env --default-signal=INT PATH="$TMP/stubs:$PATH" TMPDIR="$TMP/t/tmp" PBM_PERF=perf OUTPUT=/ bash -c '
 		set -euo pipefail
-		for lib in common guests; do
-			. "$SCRIPTS_DIR/lib/$lib.sh"
-		done
-		vm__has_kvm() { [[ $HAS_KVM = yes ]]; }
+		. "$0/lib/common.sh"
+		. "$0/lib/guests.sh"
+		vm__has_kvm() { [[ ${HAS_KVM:-yes} = yes ]]; }
 		arch__load x86_64
-		KERNEL_IMAGE=/dev/null VM_ROOT=/ VM_BUSYBOX=/bin/true
-		guests__run "$VM" true "two words"
-		echo "all ended"' run-selftests.sh
+		OPT_ACCEL=${ACCEL-tcg} OUT_DIR=/ KERNEL_IMAGE=/dev/null VM_ROOT=/ VM_BUSYBOX=/bin/true
+		guests__run "$1" true "two words"
+		echo "all ended"' "$SCRIPTS_DIR" "$TMP/t/vm"
 }
 
 vm_left_nothing()
@@ -97,17 +94,17 @@ test_vm_status_and_report_come_back()
 # If one guest goes wrong, the other is ended, too.
 test_vm_that_goes_wrong()
 {
-	VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "the guest reaches no user space within 2 s"
-	VM_BOOT=2 vm_ends 2 ever hang "no user space within 2 s"
+	PBM_VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "the guest reaches no user space within 2 s"
+	PBM_VM_BOOT=2 vm_ends 2 ever hang "no user space within 2 s"
 	vm_ends 2 panic ever "ok      a test of 1" "  | [ 0.2] Kernel panic - not syncing: stub" \
 		"the guest ended before its tests did" "full log: $TMP/t/vm/1/console.log"
-	VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "the guest ended before its tests did" "clocksource: stub"
+	PBM_VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "the guest ended before its tests did" "clocksource: stub"
 }
 
 test_vm_without_a_working_kvm()
 {
-	ACCEL='' VM_BOOT=2 vm_ends 0 0 0 "TCG (with KVM, a guest reaches no user space within 2 s)"
-	ACCEL=kvm VM_BOOT=2 vm_ends 2 0 0 "leave out --accel kvm"
+	ACCEL='' PBM_VM_BOOT=2 vm_ends 0 0 0 "TCG (with KVM, a guest reaches no user space within 2 s)"
+	ACCEL=kvm PBM_VM_BOOT=2 vm_ends 2 0 0 "leave out --accel kvm"
 	ACCEL=kvm HAS_KVM=no vm_ends 2 0 0 "error: no /dev/kvm" "leave out --accel kvm"
 	ACCEL='' HAS_KVM=no vm_ends 0 0 0 "TCG (no /dev/kvm"
 	ACCEL='' STUB_KVM=0 vm_ends 0 hang hang "accel     KVM"
