@@ -11,7 +11,7 @@
 #					working directory is the guest's
 #
 # Reads:
-#	OPT_ACCEL	kvm, tcg, or empty: KVM if it works, otherwise TCG
+#	OPT_ACCEL	kvm or tcg
 #	OPT_KERNEL	an image; empty: the source of TAG with selftests/config*
 #	OPT_INSTALL OPT_MIRROR CACHE_DIR REPO_DIR OUT_DIR TAG JOBS ARCH_*, and PBM_VM_*, which
 #	run-selftests.sh --help explains
@@ -175,53 +175,35 @@ vm__load_arguments()
 	done
 }
 
-# vm__start kvm|tcg GUEST: the kernel passes PBM_* to init as environment variables, because it does not know
-# these parameters. QEMU ends when this script ends, even if the script is killed. The job is disowned, so
-# that bash does not report its end.
+# vm__start GUEST: the kernel passes PBM_* to init as environment variables, because it does not know these
+# parameters. QEMU ends when this script ends, even if the script is killed. The job is disowned, so that
+# bash does not report its end.
 vm__start()
 {
-	local guest=$VM_DIR/$2 scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append
+	local dir=$VM_DIR/$1 scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append
 
-	[[ $1 = kvm ]] || accel=("${ARCH_TCG[@]}") scale=10 emulated=1
+	[[ $OPT_ACCEL = kvm ]] || accel=("${ARCH_TCG[@]}") scale=10 emulated=1
 	scale=${PBM_TIMEOUT_SCALE:-$scale}
 	# norandmaps: under TCG, randomized addresses double the time of the tests, because programs
 	# start slowly: 200 runs of /bin/true took 5.9 s of user time with them, 0.4 s without them.
 	append="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	append+=" rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated"
-	append+=" PBM_GUEST=\"$guest\""
-	mkdir -p -- "$guest"
-	tee "$guest/report" "$guest/console.log" </dev/null >"$guest/status"
+	append+=" PBM_GUEST=\"$dir\""
+	mkdir -p -- "$dir"
+	tee "$dir/report" "$dir/console.log" </dev/null >"$dir/status"
 	set -m
 	setpriv --pdeathsig KILL timeout "${PBM_VM_TIMEOUT:-3600}" setpriv --pdeathsig KILL \
-		"$ARCH_QEMU" "${VM_ARGS[@]}" "${accel[@]}" -append "$append" -serial "file:$guest/console.log" \
-		</dev/null >"$guest/qemu.log" 2>&1 &
-	STEP_PIDS[$2]=$!
+		"$ARCH_QEMU" "${VM_ARGS[@]}" "${accel[@]}" -append "$append" -serial "file:$dir/console.log" \
+		</dev/null >"$dir/qemu.log" 2>&1 &
+	STEP_PIDS[$1]=$!
 	disown "$!"
 	set +m
+	# This prints the guest's report, and ends with QEMU.
+	tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[$1]}" -- "$dir/report" &
+	VM_TAILS[$1]=$!
 }
 
-# vm__boot kvm|tcg SECONDS: status 1 if a guest does not reach user space in this time. Then VM_GUEST is this
-# guest, and all have ended.
-vm__boot()
-{
-	local guests=${PBM_VM_GUESTS:-2} end
-
-	for ((VM_GUEST = 1; VM_GUEST <= guests; VM_GUEST++)); do
-		vm__start "$1" "$VM_GUEST"
-	done
-	end=$((SECONDS + $2))
-	for ((VM_GUEST = 1; VM_GUEST <= guests; VM_GUEST++)); do
-		until [[ -s $VM_DIR/$VM_GUEST/status ]]; do
-			if ! kill -0 "${STEP_PIDS[VM_GUEST]}" 2>/dev/null || ((SECONDS >= end)); then
-				end_steps TERM
-				return 1
-			fi
-			sleep 0.1
-		done
-	done
-}
-
-# vm__die GUEST TEXT NEXT...: print the end of the console, then die
+# vm__die GUEST TEXT NEXT...: end all guests, print the end of the console, and die
 vm__die()
 {
 	local dir=$VM_DIR/$1
@@ -234,34 +216,42 @@ vm__die()
 	die "${@:2}"
 }
 
-vm__has_kvm()
+# Guests can hang at boot, for example with a /dev/kvm that does not work.
+vm__await_start()
 {
-	! arch__is_foreign && [[ -r /dev/kvm && -w /dev/kvm ]]
+	local seconds=${PBM_VM_BOOT:-120} guest
+
+	for guest in "${!STEP_PIDS[@]}"; do
+		until [[ -s $VM_DIR/$guest/status ]]; do
+			if ((SECONDS >= VM_STARTED + seconds)) || ! kill -0 "${STEP_PIDS[guest]}" 2>/dev/null; then
+				vm__die "$guest" "a guest has not reached user space within $seconds s" \
+					"see the console; PBM_VM_BOOT sets the limit"
+			fi
+			sleep 0.1
+		done
+	done
 }
 
-# Guests can hang although there is a /dev/kvm. Then use TCG.
-vm__boot_any()
+vm__await_end()
 {
-	local why="--accel tcg"
+	local guest status
 
-	if [[ $OPT_ACCEL != tcg ]]; then
-		why="no /dev/kvm for $ARCH can be opened"
-		if vm__has_kvm; then
-			why="with KVM, a guest reaches no user space within ${PBM_VM_BOOT:-5} s"
-			vm__boot kvm "${PBM_VM_BOOT:-5}" && msg "accel     KVM, with the PMU of this machine" && return
-		fi
-	fi
-	[[ $OPT_ACCEL != kvm ]] || die "$why" "see $VM_DIR/*/console.log; or leave out --accel kvm, for TCG"
-	msg "accel     TCG ($why)"
-	vm__boot tcg "${PBM_VM_BOOT:-120}" ||
-		vm__die "$VM_GUEST" "the guest reaches no user space within ${PBM_VM_BOOT:-120} s" "see the console"
+	for guest in "${!STEP_PIDS[@]}"; do
+		wait "${VM_TAILS[guest]}"
+		status=$(<"$VM_DIR/$guest/status")
+		[[ $status != started ]] ||
+			vm__die "$guest" "a guest ended before its tests did" \
+				"see the console: a panic, no memory left (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
+		((status == 0)) || vm__die "$guest" "the tests could not run in a guest, status $status" "see above"
+	done
+	STEP_PIDS=()
 }
 
 guests__run()
 {
-	local guest tails=() status
+	local guest
 
-	VM_DIR=$1
+	VM_DIR=$1 VM_TAILS=() VM_STARTED=$SECONDS
 	shift
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
@@ -270,18 +260,9 @@ guests__run()
 	vm__choose_shares
 	run_logged "make the guests' initramfs" vm__make_initramfs || die_logged "cannot make the guests' initramfs"
 	vm__load_arguments
-	vm__boot_any
-	for guest in "${!STEP_PIDS[@]}"; do
-		tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[guest]}" -- "$VM_DIR/$guest/report" &
-		tails[guest]=$!
+	for ((guest = 1; guest <= ${PBM_VM_GUESTS:-2}; guest++)); do
+		vm__start "$guest"
 	done
-	for guest in "${!STEP_PIDS[@]}"; do
-		wait "${tails[guest]}"
-		status=$(<"$VM_DIR/$guest/status")
-		[[ $status != started ]] ||
-			vm__die "$guest" "the guest ended before its tests did" \
-				"see the console: a panic, no memory left (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
-		((status == 0)) || vm__die "$guest" "the tests could not run in a guest, status $status" "see above"
-	done
-	STEP_PIDS=()
+	vm__await_start
+	vm__await_end
 }

@@ -5,8 +5,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# The stub of QEMU. STUB_VM is for the first guest, STUB_VM2 for the second, STUB_KVM for a guest with KVM: "hang"
-# at boot, "panic" in the tests, run for "ever", or a status with which the command in the guest ends.
+# The stub of QEMU. STUB_VM is for the first guest, STUB_VM2 for the second: "hang" at boot, "panic"
+# in the tests, run for "ever", or a status with which the command in the guest ends.
 prepare_tests()
 {
 	mkdir "$TMP/stubs"
@@ -17,7 +17,6 @@ prepare_tests()
 	echo $$ >"$dir/pid"
 	what=$STUB_VM
 	[[ $dir != */2 ]] || what=${STUB_VM2:-$STUB_VM}
-	[[ "$*" != *"-accel kvm"* ]] || what=${STUB_KVM:-hang}
 	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] clocksource: stub\r\n' >"$dir/console.log"
 	[[ $what != hang ]] || exec sleep 60
 	echo started >"$dir/status"
@@ -42,9 +41,8 @@ call_vm()
 		set -euo pipefail
 		. "$0/lib/common.sh"
 		. "$0/lib/guests.sh"
-		vm__has_kvm() { [[ ${HAS_KVM:-yes} = yes ]]; }
 		arch__load x86_64
-		OPT_ACCEL=${ACCEL-tcg} OUT_DIR=/ KERNEL_IMAGE=/dev/null VM_ROOT=/ VM_BUSYBOX=/bin/true
+		OPT_ACCEL=tcg OUT_DIR=/ KERNEL_IMAGE=/dev/null VM_ROOT=/ VM_BUSYBOX=/bin/true
 		guests__run "$1" true "two words"
 		echo "all ended"' "$SCRIPTS_DIR" "$TMP/t/vm"
 }
@@ -75,7 +73,7 @@ vm_ends()
 
 test_vm_options_that_make_no_sense()
 {
-	refuses run-selftests --accel tcg v6.16
+	refuses run-selftests --accel kvm v6.16
 	printed "error: --arch, --kernel and --accel are for --vm"
 	refuses run-selftests --vm --accel hvf v6.16
 	refuses run-selftests --vm --arch vax v6.16
@@ -94,20 +92,11 @@ test_vm_status_and_report_come_back()
 # If one guest goes wrong, the other is ended, too.
 test_vm_that_goes_wrong()
 {
-	PBM_VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "the guest reaches no user space within 2 s"
-	PBM_VM_BOOT=2 vm_ends 2 ever hang "no user space within 2 s"
+	PBM_VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "a guest has not reached user space within 2 s"
+	PBM_VM_BOOT=2 vm_ends 2 ever hang "not reached user space within 2 s"
 	vm_ends 2 panic ever "ok      a test of 1" "  | [ 0.2] Kernel panic - not syncing: stub" \
-		"the guest ended before its tests did" "full log: $TMP/t/vm/1/console.log"
-	PBM_VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "the guest ended before its tests did" "clocksource: stub"
-}
-
-test_vm_without_a_working_kvm()
-{
-	ACCEL='' PBM_VM_BOOT=2 vm_ends 0 0 0 "TCG (with KVM, a guest reaches no user space within 2 s)"
-	ACCEL=kvm PBM_VM_BOOT=2 vm_ends 2 0 0 "leave out --accel kvm"
-	ACCEL=kvm HAS_KVM=no vm_ends 2 0 0 "error: no /dev/kvm" "leave out --accel kvm"
-	ACCEL='' HAS_KVM=no vm_ends 0 0 0 "TCG (no /dev/kvm"
-	ACCEL='' STUB_KVM=0 vm_ends 0 hang hang "accel     KVM"
+		"a guest ended before its tests did" "full log: $TMP/t/vm/1/console.log"
+	PBM_VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "a guest ended before its tests did" "clocksource: stub"
 }
 
 test_vm_ends_with_its_script()
