@@ -5,11 +5,17 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# write_file NAME: a file of tests, with the shell commands of standard input
+# write_file NAME COMMANDS: a file of tests
 write_file()
 {
-	{ echo '#!/bin/sh'; cat; } >"$TMP/t/$1"
+	printf '%s\n' '#!/bin/sh' "$2" >"$TMP/t/$1"
 	chmod +x "$TMP/t/$1"
+}
+
+# write_results RESULT...: the file a.sh, with these lines of KTAP
+write_results()
+{
+	write_file a.sh "printf '%s\n' '1..$#'$(printf " '%s'" "$@")"
 }
 
 # run_files STATUS ARGUMENT...: call run_tests.py in $TMP/t
@@ -17,23 +23,19 @@ run_files()
 {
 	cd "$TMP/t"
 	expect_status "$1" "$SCRIPTS_DIR/lib/run_tests.py" --dir "$TMP/t" --timeout 2 "${@:2}"
+	PRINTED=$(grep -v '^slowest ' <<<"$PRINTED")
 }
 
 # prints WANT: fail unless run_tests.py has printed this, apart from the slowest tests
 prints()
 {
-	grep -v '^slowest ' <<<"$PRINTED" >got
-	printf '%s\n' "$1" >want
-	same "output" want got
+	same "output" <(printf '%s\n' "$1") <(printf '%s\n' "$PRINTED")
 }
 
 test_report_says_what_a_failed_test_printed()
 {
-	write_file ./a.sh <<-'END'
-		printf '%s\n' 'TAP version 13' '1..4' '# noise' 'ok 1 a: one' '# why' '# # ok 7 noise' 'not ok 2 a: two'
-		printf '%s\n' '# after it' 'ok 3 a: three # SKIP no three' '# not ok' 'not ok 4 - a: four #4'
-		exit 1
-	END
+	write_file a.sh "printf '%s\n' 'TAP version 13' 1..4 '# noise' 'ok 1 a: one' '# why' '# # ok 7 noise' 'not ok 2 a: two' \
+		'# after it' 'ok 3 a: three # SKIP no three' '# not ok' 'not ok 4 - a: four #4'; exit 1"
 	run_files 1 ./a.sh
 	prints "ok      a: one
 FAILED  a: two
@@ -45,15 +47,15 @@ FAILED  a: four #4
   | not ok
   log: $TMP/t/logs/a.log
 1 passed, 2 failed, 1 skipped"
+	holds logs/a.log '^# noise$'
 	PBM_QUIET=1 run_files 1 ./a.sh
 	[[ $PRINTED = FAILED*"2 failed, 1 skipped" && $PRINTED != *three* ]] || fail "--quiet prints more"
-	holds logs/a.log '^# noise$'
 }
 
 # fails TEXT COMMANDS: a file of these commands counts as failed, for this reason
 fails()
 {
-	write_file b.sh <<<"$2"
+	write_file b.sh "$2"
 	run_files 1 ./b.sh
 	printed "FAILED  b ($1)"
 }
@@ -67,26 +69,21 @@ test_results_are_counted_against_the_plan()
 	fails 'ended with an error (status 3)' 'echo 1..1; echo ok 1 b: one; exit 3'
 	fails 'ended with an error (status -11)' 'echo 1..1; echo ok 1 b: one; kill -SEGV $$'
 	fails 'no plan' 'echo ok 1 b: one'
-	fails 'no plan (status 1)' 'echo "Bail out!  why"; exit 1'
-	[[ $PRINTED = *'  | Bail out!  why'* ]] || fail "not printed: Bail out"
-	fails 'nothing ran' 'echo 1..0'
 	fails 'no plan (status 127)' 'exec /none'
+	fails 'nothing ran' 'echo 1..0'
+	fails 'no plan (status 1)' 'echo "Bail out!  why"; exit 1'
+	printed '  | Bail out!  why'
 }
 
 # A run that shows nothing must not succeed.
 test_a_run_in_which_all_tests_are_skipped_fails()
 {
-	write_file b.sh <<<'echo "1..0 # SKIP no root"; exit 4'
+	write_file b.sh 'echo "1..0 # SKIP no root"; exit 4'
 	run_files 1 ./b.sh
 	prints $'skip    b (no root)\n0 passed, 0 failed, 1 skipped'
 }
 
-# write_results KIND-AND-NAME...: a file ./a.sh with these results
-write_results()
-{
-	write_file a.sh <<<"printf '%s\n' '1..$#'$(printf " '%s'" "$@")"
-}
-
+# A test that only --all runs counts as neither passed nor skipped.
 test_skips_are_compared_with_a_list()
 {
 	local bad list
@@ -108,17 +105,16 @@ note    not skipped, but in list: c: x (never)
 	printed 'note    not skipped, but in list: b: two (no disk)'
 	[[ $PRINTED != *never* ]] || fail "with --some, a test that did not run is in the notes"
 	printed '1 passed, 4 failed, 0 skipped'
-	for bad in 'a: no tab' 'a\t(' 'a\tb\tc'; do
-		printf '%b\n' "$bad" >list
+	for bad in 'a: no tab' $'a\t(' $'a\tb\tc'; do
+		printf '%s\n' "$bad" >list
 		run_files 2 --expected-skips list ./a.sh
-		printed "list: not two regular expressions with a tab between: $(printf '%b' "$bad")"
+		printed "list: not two regular expressions with a tab between: $bad"
 	done
 	for list in "$SCRIPTS_DIR"/../.ci/skips-*; do
 		run_files 1 --expected-skips "$list"
 	done
 }
 
-# Tests that are left out count neither as passed nor as skipped.
 test_lacking_tests_have_to_fail()
 {
 	write_results 'ok 1 a: b' 'not ok 2 a: c' 'ok 3 a: d # SKIP no d' 'ok 4 a: e # SKIP does not apply to v0.1: no e'
@@ -131,20 +127,12 @@ test_lacking_tests_have_to_fail()
 	printed '1 passed, 1 failed, 1 skipped'
 }
 
-# The two files of one lane never run at once; a file with BESIDE=yes waits for one of them.
+# The files of one lane never run at once. The file with BESIDE=yes ends only if it runs beside one of them.
 test_files_run_in_two_lanes()
 {
-	local file
-
-	for file in a b; do
-		write_file $file.sh <<-END
-			mkdir running && echo 1..1 && until [ -e met ]; do sleep 0.1; done && rmdir running && echo ok 1 $file
-		END
-	done
-	write_file c.sh <<-END
-		BESIDE=yes
-		until [ -e running ]; do sleep 0.1; done; touch met; echo 1..1; echo ok 1 c
-	END
+	write_file a.sh 'mkdir running && echo 1..1 && until [ -e met ]; do sleep 0.1; done && rmdir running && echo ok 1 a'
+	cp "$TMP/t/a.sh" "$TMP/t/b.sh"
+	write_file c.sh $'BESIDE=yes\nuntil [ -e running ]; do sleep 0.1; done; touch met; echo 1..1; echo ok 1 c'
 	run_files 0 --lanes 2 ./a.sh ./b.sh ./c.sh
 	printed '3 passed, 0 failed, 0 skipped'
 	rm met
@@ -155,10 +143,10 @@ test_files_run_in_two_lanes()
 test_a_queue_is_divided()
 {
 	write_results 'ok 1 a'
-	write_file b.sh <<<'exit 1'
+	write_file b.sh 'exit 1'
 	mkdir -p "$TMP/t/queue/a.sh"
 	run_files 0 --queue queue --no-totals "$TMP/t/a.sh" ./b.sh
-	[[ $PRINTED = 'ok      a' ]] || fail "printed: $PRINTED"
+	prints 'ok      a'
 	absent queue/a.sh
 	mv results first
 	write_results 'not ok 1 b'
@@ -171,7 +159,7 @@ test_a_signal_ends_the_files()
 {
 	local signal status group
 
-	write_file a.sh <<<"echo \$\$ >'$TMP/t/pid'; sleep 60 | sleep 60"
+	write_file a.sh "echo \$\$ >'$TMP/t/pid'; sleep 60 | sleep 60"
 	while read -r signal status; do
 		rm -f "$TMP/t/pid"
 		set -m
@@ -207,6 +195,7 @@ test_tests_that_a_tag_lacks()
 	list 0 '# none' --lacking
 	printed "no test for v6.16"
 }
+
 # Make a checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests do not
 # build.
 make_checkout()
