@@ -203,12 +203,11 @@ vm__start()
 	VM_TAILS[$1]=$!
 }
 
-# vm__die GUEST TEXT NEXT...: end all guests, print the end of the console, and die
+# vm__die GUEST TEXT NEXT...: print the end of the console, and die
 vm__die()
 {
 	local dir=$VM_DIR/$1
 
-	end_steps TERM
 	printf '%s: the console ends:\n' "$PROGRAM" >&2
 	tr -d '\r' <"$dir/console.log" | tail -n 15 | sed 's/^/  | /' >&2 || :
 	sed 's/^/  | qemu: /' "$dir/qemu.log" >&2 || :

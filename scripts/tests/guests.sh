@@ -89,14 +89,17 @@ test_vm_status_and_report_come_back()
 	holds "$TMP/t/vm/command" '^declare -x PBM_PERF="perf"$'
 }
 
-# If one guest goes wrong, the other is ended, too.
+# If one guest goes wrong, the other is ended, too. A guest that runs for "ever" ends after 60 s.
 test_vm_that_goes_wrong()
 {
+	local start=$SECONDS
+
 	PBM_VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "a guest has not reached user space within 2 s"
 	PBM_VM_BOOT=2 vm_ends 2 ever hang "not reached user space within 2 s"
 	vm_ends 2 panic ever "ok      a test of 1" "  | [ 0.2] Kernel panic - not syncing: stub" \
 		"a guest ended before its tests did" "full log: $TMP/t/vm/1/console.log"
 	PBM_VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "a guest ended before its tests did" "clocksource: stub"
+	((SECONDS < start + 50)) || fail "a guest was not ended in time"
 }
 
 test_vm_ends_with_its_script()

@@ -157,7 +157,7 @@ test_a_queue_is_divided()
 # A signal to the group of run_tests.py also ends what the files have started, in their own groups.
 test_a_signal_ends_the_files()
 {
-	local signal status group
+	local signal status group tries
 
 	write_file a.sh "echo \$\$ >'$TMP/t/pid'; sleep 60 | sleep 60"
 	while read -r signal status; do
@@ -172,9 +172,12 @@ test_a_signal_ends_the_files()
 		group=$(ps -o pgid= "$(<"$TMP/t/pid")")
 		kill "-$signal" -- "-$HANGING"
 		ends_with "$status"
-		while kill -0 -- "-${group// /}" 2>/dev/null; do
+		for ((tries = 0; tries < 100; tries++)); do
+			kill -0 -- "-${group// /}" 2>/dev/null || continue 2
 			sleep 0.1
 		done
+		kill -- "-${group// /}"
+		fail "what the file has started still runs"
 	done <<<$'INT 130\nTERM 143'
 }
 
