@@ -1,12 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the tests of the scripts. They are in scripts/tests/, with files for most scripts. The files
-# run in parallel, one per CPU. Most tests do not build perf. They use a "kernel" of a few files
-# whose Makefile copies files, and stubs in place of package tools, network and QEMU.
-# ktap_helpers.sh, which prints the results, comes from the kernel source that
-# scripts/apply-and-build.sh v6.16 has unpacked. The tests of install.sh install the perf of v6.16
-# into a Debian that mmdebstrap makes.
+# Run the tests of the scripts, one file per CPU at a time. Most tests do not build perf. They use a
+# "kernel" of a few files whose Makefile copies files, and stubs in place of package tools, network and
+# QEMU. tests/install.sh installs the perf of v6.16 into a Debian that mmdebstrap makes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
@@ -18,6 +15,7 @@
 set -euo pipefail
 
 TESTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/tests" && pwd -P)
+# The file that prints the results is in the source that scripts/apply-and-build.sh v6.16 has unpacked.
 KTAP_HELPERS=$TESTS_DIR/../../out/v6.16/linux/tools/testing/selftests/kselftest/ktap_helpers.sh
 
 # Print the files that have a test whose name matches PBM_FILTER.

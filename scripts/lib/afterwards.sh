@@ -25,7 +25,8 @@ test_sanitizers_report_nothing()
 {
 	find "$PBM_SANITIZER_REPORTS" -type f -exec cat {} + >"$TMP/reports"
 	cat "$TMP/reports"
-	! grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$TMP/reports" >"$TMP/found" || fail "$(<"$TMP/found")"
+	! grep -E -o 'runtime error: .*|(ERROR|WARNING): [A-Za-z]*Sanitizer: .*' "$TMP/reports" >"$TMP/found" ||
+		fail "$(<"$TMP/found")"
 }
 
 test_kernels_of_the_guests_do_not_complain()

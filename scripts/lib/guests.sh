@@ -132,7 +132,8 @@ vm__choose_shares()
 	local path
 
 	VM_SHARES=("$REPO_DIR" "$OUT_DIR")
-	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" "${PBM_BPFTOOL:-}"; do
+	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
+		"${PBM_BPFTOOL:-}"; do
 		[[ $path != */* ]] || VM_SHARES+=("$(dirname -- "$(realpath -- "$path")")")
 	done
 	VM_SHARES+=("$VM_DIR")
@@ -240,8 +241,9 @@ vm__await_end()
 		status=$(<"$VM_DIR/$guest/status")
 		[[ $status != started ]] ||
 			vm__die "$guest" "a guest ended before its tests did" \
-				"see the console: a panic, no memory left (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
-		((status == 0)) || vm__die "$guest" "the tests could not run in a guest, status $status" "see above"
+				"see the console: a panic, no memory (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
+		((status == 0)) ||
+			vm__die "$guest" "the tests could not run in a guest, status $status" "see above"
 	done
 	STEP_PIDS=()
 }

@@ -122,8 +122,9 @@ def run_file(path):
     # The inner timeout has a process group, with all that the file starts. The outer one has no limit. It
     # passes on the signals that end this program.
     command = ["timeout", "--foreground", "0", "timeout", "--kill-after=60", limit, path]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace") as process, open(log, "w") as file:
+    with open(log, "w") as file, subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace") as process:
         for line in process.stdout:
             print(line, end="", file=file, flush=True)
             line = line.rstrip("\n")
@@ -175,7 +176,8 @@ def print_notes():
             print(f"{text}: {len(names)}: {'; '.join(names)}")
     for names, reasons in EXPECTED:
         ran = [result for result in RESULTS if names.fullmatch(result[1])]
-        if not any(result[0] == "skip" and reasons.fullmatch(result[2]) for result in ran) and (ran or not ARGS.some):
+        skipped = [result for result in ran if result[0] == "skip" and reasons.fullmatch(result[2])]
+        if not skipped and (ran or not ARGS.some):
             print(f"note    not skipped, but in {ARGS.expected_skips.name}: {names.pattern} ({reasons.pattern})")
 
 

@@ -34,8 +34,8 @@ prints()
 
 test_report_says_what_a_failed_test_printed()
 {
-	write_file a.sh "printf '%s\n' 'TAP version 13' 1..4 '# noise' 'ok 1 a: one' '# why' '# # ok 7 noise' 'not ok 2 a: two' \
-		'# after it' 'ok 3 a: three # SKIP no three' '# not ok' 'not ok 4 - a: four #4'; exit 1"
+	write_file a.sh "printf '%s\n' 'TAP version 13' 1..4 '# noise' 'ok 1 a: one' '# why' '# # ok 7 noise' \
+		'not ok 2 a: two' '# after it' 'ok 3 a: three # SKIP no three' '# not ok' 'not ok 4 - a: four #4'; exit 1"
 	run_files 1 ./a.sh
 	prints "ok      a: one
 FAILED  a: two
@@ -88,7 +88,8 @@ test_skips_are_compared_with_a_list()
 {
 	local bad list
 
-	write_results 'ok 1 a: one' 'ok 2 a: two # SKIP no PMU: none' 'ok 3 b: two # SKIP no disk' 'ok 4 d # SKIP only with --all'
+	write_results 'ok 1 a: one' 'ok 2 a: two # SKIP no PMU: none' 'ok 3 b: two # SKIP no disk' \
+		'ok 4 d # SKIP only with --all'
 	printf '# a comment\n\na: .*\tno PMU: .*\nb: two\tno disk\nc: x\tnever\n' >"$TMP/t/list"
 	run_files 0 --expected-skips list ./a.sh
 	prints 'ok      a: one
@@ -117,7 +118,8 @@ note    not skipped, but in list: c: x (never)
 
 test_lacking_tests_have_to_fail()
 {
-	write_results 'ok 1 a: b' 'not ok 2 a: c' 'ok 3 a: d # SKIP no d' 'ok 4 a: e # SKIP does not apply to v0.1: no e'
+	write_results 'ok 1 a: b' 'not ok 2 a: c' 'ok 3 a: d # SKIP no d' \
+		'ok 4 a: e # SKIP does not apply to v0.1: no e'
 	run_files 1 ./a.sh
 	printed 'not for this tag: 1: a: e'
 	printed '1 passed, 1 failed, 1 skipped'
@@ -130,7 +132,9 @@ test_lacking_tests_have_to_fail()
 # The files of one lane never run at once. The file with BESIDE=yes ends only if it runs beside one of them.
 test_files_run_in_two_lanes()
 {
-	write_file a.sh 'mkdir running && echo 1..1 && until [ -e met ]; do sleep 0.1; done && rmdir running && echo ok 1 a'
+	write_file a.sh 'mkdir running && echo 1..1
+		until [ -e met ]; do sleep 0.1; done
+		rmdir running && echo ok 1 a'
 	cp "$TMP/t/a.sh" "$TMP/t/b.sh"
 	write_file c.sh $'BESIDE=yes\nuntil [ -e running ]; do sleep 0.1; done; touch met; echo 1..1; echo ok 1 c'
 	run_files 0 --lanes 2 ./a.sh ./b.sh ./c.sh
