@@ -27,8 +27,6 @@
 #	PBM_LIST		if set, only list the tests
 #	PBM_LACKS, PBM_TAG	a file that lists the tests that do not apply to the tag: a
 #				regular expression, a tab and a reason in each line
-#	PBM_TIMES		a file; each test adds a line with its milliseconds, a tab and
-#				its name (optional)
 #
 # Reads:
 #	KTAP_HELPERS		the path of ktap_helpers.sh
@@ -151,7 +149,7 @@ select_tests()
 
 run_tests()
 {
-	local test title status start
+	local test title status
 
 	select_tests
 	if [[ -n ${PBM_LIST:-} ]]; then
@@ -172,15 +170,12 @@ run_tests()
 	ktap_set_plan "${#SELECTED[@]}"
 	for test in "${SELECTED[@]}"; do
 		title=$(title "$test")
-		start=${EPOCHREALTIME/./}
 		if is_lacking "$title"; then
 			status=$KSFT_SKIP
 		else
 			run_one_test "$test"
 			status=$?
 		fi
-		[[ -z ${PBM_TIMES:-} ]] ||
-			printf '%d\t%s\n' $(((${EPOCHREALTIME/./} - start) / 1000)) "$title" >>"$PBM_TIMES"
 		report_one_test "$title" "$status"
 	done
 	ktap_finished

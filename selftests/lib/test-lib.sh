@@ -17,7 +17,7 @@
 #	PBM_BPFTOOL		bpftool, to compare with (default: bpftool)
 #	PBM_BPF_STAMP		the built tools/bpf-stamp (optional)
 #	PBM_ALL			0: leave out tests that only --all runs (default: 1)
-#	PBM_FILTER, PBM_LIST, PBM_TIMES	see core.sh
+#	PBM_FILTER, PBM_LIST	see core.sh
 #	PBM_TIMEOUT_SCALE	how many times slower than usual this machine is (default: 1).
 #				It multiplies time limits, and divides the workload
 #	PBM_SANITIZED		1: the perf under test has sanitizers

@@ -270,7 +270,6 @@ test_empty_files_do_not_pass_as_files_without_records()
 write_test_file()
 {
 	cat >"$TMP/inner.sh" <<-END
-		PBM_TIMES=
 		. "$SELFTESTS/lib/test-lib.sh"
 		helper() { false; echo not reached; }
 		test_pass() { true; }
@@ -362,7 +361,7 @@ test_script_new_writes_a_file_of_tests()
 	cp -r "$SELFTESTS/lib" "$SELFTESTS/new" "$TMP/copy"
 	"$TMP/copy/new" --help | grep '^usage: '
 	"$TMP/copy/new" reading/colors
-	PBM_FILTER='' PBM_TIMES='' "$TMP/copy/tests/reading/colors.sh" >"$TMP/out" || fail "$(cat "$TMP/out")"
+	PBM_FILTER='' "$TMP/copy/tests/reading/colors.sh" >"$TMP/out" || fail "$(cat "$TMP/out")"
 	grep -x 'ok 1 colors: a value is in the recording *' "$TMP/out"
 	must_fail "$TMP/copy/new" reading/colors
 	must_fail "$TMP/copy/new" writing/shapes
