@@ -103,12 +103,10 @@ END
 # The status of grep is 2 if the filter is not a regular expression.
 check_options()
 {
-	local status=0 number
+	local status=0
 
 	pin__check_tag "$TAG"
-	for number in "--jobs $JOBS" "PBM_TEST_TIMEOUT=$TEST_TIMEOUT"; do
-		[[ $number =~ ^[^\ =]+[\ =][1-9][0-9]*$ ]] || die_usage "$number: not a positive number"
-	done
+	[[ $TEST_TIMEOUT =~ ^[1-9][0-9]*$ ]] || die_usage "PBM_TEST_TIMEOUT=$TEST_TIMEOUT: not a number from 1 up"
 	[[ -z $OPT_PERF || -x $OPT_PERF ]] || die "--perf $OPT_PERF: not a program" "name a perf on this machine"
 	grep -E -e "$OPT_FILTER" </dev/null >/dev/null 2>&1 || status=$?
 	((status < 2)) || die "--filter $OPT_FILTER: not an extended regular expression" "see --list for the names"
@@ -204,10 +202,8 @@ prepare_sanitized_perf()
 build_selftests()
 {
 	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
-	run_logged "build the tests" env -u MAKEFLAGS -u MAKELEVEL \
-		make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
-		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" \
-		BACKPORTS="$BACKPORTS_DIR" all ||
+	run_logged "build the tests" make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
+		LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$TESTS_DIR/build" BACKPORTS="$BACKPORTS_DIR" all ||
 		die_logged "the tests do not build" "see the log"
 	release_lock
 }
