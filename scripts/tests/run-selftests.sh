@@ -203,54 +203,40 @@ test_tests_that_a_tag_lacks()
 	printed "no test for v6.16"
 }
 
-# Make a checkout whose apply-and-build.sh builds perfs that do nothing, and whose tests do not
-# build.
-make_checkout()
-{
-	local checkout=$TMP/t/checkout
-
-	mkdir "$checkout" "$TMP/t/bin"
-	cp -r "$SCRIPTS_DIR" "$SCRIPTS_DIR/../selftests" "$checkout"
-	# Listing all tests is slow, so keep one file.
-	find "$checkout/selftests/tests" -name '*.sh' ! -path "*/meta/*" -delete
-	: > "$checkout/selftests/lacks"
-	cat > "$checkout/scripts/apply-and-build.sh" <<-END
-	#!/bin/bash
-	echo "\$*" >> "$TMP/t/builds"
-	dir=$checkout/out/\${!#}
-	[[ "\$*" != *--no-patches* ]] || dir+=-unpatched
-	mkdir -p "\$dir"
-	cp /bin/true "\$dir/perf"
-	END
-	printf '%s\n' '#!/bin/sh' 'exit 1' > "$TMP/t/bin/make"
-	printf '%s\n' '#!/bin/sh' 'printf "installed %s\n" "$@"' > "$TMP/t/bin/dpkg-query"
-	chmod +x "$TMP"/t/bin/*
-}
-
-# builds WANT [OPTION...]: fail unless run-selftests.sh builds these perfs
+# builds WANT [SETTINGS]: prepare() of run-selftests.sh builds these perfs for v6.16. All commands that it calls fail
+# or do nothing, but apply_and_build makes a perf.
 builds()
 {
-	: > "$TMP/t/builds"
-	expect_status 2 env PATH="$TMP/t/bin:$PATH" PBM_BPFTOOL=true \
-		"$TMP/t/checkout/scripts/run-selftests.sh" "${@:2}" v6.16
-	printed "the tests do not build"
-	printf '%b' "$1" > "$TMP/t/want"
-	sed 's/--arch .* v/v/' "$TMP/t/builds" > "$TMP/t/got"
-	same "builds" "$TMP/t/want" "$TMP/t/got"
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c '
+		eval "$(sed -n "/^prepare.*()/,/^}/p" "$1/run-selftests.sh")"
+		command_not_found_handle() { false; }
+		apply_and_build()
+		{
+			local dir=$REPO_DIR/out/${!#}
+			echo "$*" | sed "s/--arch .* v/v/" >>builds
+			[[ "$*" != *--no-patches* ]] || dir+=-unpatched
+			mkdir -p "$dir"
+			cp /bin/true "$dir/perf"
+		}
+		REPO_DIR=$PWD OPT_VM=no OPT_PERF= OPT_ALL=no OPT_SANITIZE=no TAG=v6.16 PEER_TAG=v6.18 OLD_TAG=v6.12
+		eval "$2"
+		rm -f builds
+		prepare 2>/dev/null || :' bash "$SCRIPTS_DIR" "${2:-}"
+	same "builds" <(printf '%b' "$1") builds
 }
 
 test_perfs_that_are_built()
 {
-	((EUID == 0)) || skip "only root can run run-selftests.sh"
-	make_checkout
+	cd "$TMP/t"
 	unset PBM_UNPATCHED_PERF PBM_PEER_PERF PBM_OLD_PERF
-	builds 'v6.16\n' --vm
-	builds 'v6.16\n' --perf /bin/true
-	PBM_UNPATCHED_PERF='' builds 'v6.16\n'
-	rm -r "$TMP/t/checkout/out"
+	builds 'v6.16\n' OPT_VM=yes
+	builds 'v6.16\n' OPT_PERF=/bin/true
+	builds 'v6.16\n' PBM_UNPATCHED_PERF=
+	rm -r out
 	builds 'v6.16\n--no-patches v6.16\n'
-	builds 'v6.16\n--no-patches v6.18.15\n--no-patches v6.12.107\n' --all
-	builds 'v6.16\n' --all
+	builds 'v6.16\n--no-patches v6.18\n--no-patches v6.12\n' OPT_ALL=yes
+	builds 'v6.16\n' OPT_ALL=yes
 }
 
 run_tests
