@@ -12,6 +12,7 @@ passed nor skipped.
 Exit status: 0 a test passed and none failed, 1 a test failed or none passed, 2 could not run
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -30,6 +31,7 @@ RESULT = re.compile(r"(ok|not ok) \d+ (?:- )?(.*?)(?: *# SKIP *(.*))?")
 ALL_ONLY = "only with --all"
 LACKS = "does not apply to "
 QUIET = os.environ.get("PBM_QUIET") == "1"
+Result = collections.namedtuple("Result", "kind name reason seconds")
 RESULTS = []
 LOCK = threading.Lock()
 
@@ -74,7 +76,7 @@ def is_expected(name, reason):
 
 def add(kind, name, reason, seconds, output, log):
     """Add a result, and print it at once, because the lines of two lanes or guests must not mix."""
-    result = kind, name, reason, seconds
+    result = Result(kind, name, reason, seconds)
     lines = []
     if kind == "not ok":
         lines = [f"FAILED  {name} ({reason})" if reason else f"FAILED  {name}"]
@@ -163,43 +165,40 @@ def run_files():
     lanes = beside, [path for path in ARGS.files if path not in beside]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(run_lane, lanes))
-    if ARGS.last:
-        run_file(ARGS.last)
 
 
 def print_notes():
-    for seconds, name in sorted(((result[3], result[1]) for result in RESULTS), reverse=True)[:10]:
+    for seconds, name in sorted(((result.seconds, result.name) for result in RESULTS), reverse=True)[:10]:
         print(f"slowest {seconds:6.1f} s  {name}")
     for kind, text in ("all", "not run without --all"), ("lacks", "not for this tag"):
-        names = [result[1] for result in RESULTS if result[0] == kind]
+        names = [result.name for result in RESULTS if result.kind == kind]
         if names:
             print(f"{text}: {len(names)}: {'; '.join(names)}")
     for names, reasons in EXPECTED:
-        ran = [result for result in RESULTS if names.fullmatch(result[1])]
-        skipped = [result for result in ran if result[0] == "skip" and reasons.fullmatch(result[2])]
+        ran = [result for result in RESULTS if names.fullmatch(result.name)]
+        skipped = [result for result in ran if result.kind == "skip" and reasons.fullmatch(result.reason)]
         if not skipped and (ran or not ARGS.some):
             print(f"note    not skipped, but in {ARGS.expected_skips.name}: {names.pattern} ({reasons.pattern})")
-
-
-def print_totals():
-    passed, failed, skipped = (sum(result[0] == kind for result in RESULTS) for kind in ("ok", "not ok", "skip"))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 0 if passed and not failed else 1
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for path in ARGS.load:
-        RESULTS.extend(map(json.loads, path.read_text().splitlines()))
+        RESULTS.extend(Result(*json.loads(line)) for line in path.read_text().splitlines())
     shutil.rmtree(ARGS.dir / "logs", ignore_errors=True)
     (ARGS.dir / "logs").mkdir(parents=True)
     (ARGS.dir / "results").write_text("")
     run_files()
     if ARGS.no_totals:
         return 0
+    some_passed = "ok" in (result.kind for result in RESULTS)
+    if ARGS.last:
+        run_file(ARGS.last)
     if not QUIET:
         print_notes()
-    return print_totals()
+    passed, failed, skipped = (sum(result.kind == kind for result in RESULTS) for kind in ("ok", "not ok", "skip"))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 0 if some_passed and not failed else 1
 
 
 ARGS = parse_arguments()

@@ -75,12 +75,14 @@ test_results_are_counted_against_the_plan()
 	printed '  | Bail out!  why'
 }
 
-# A run that shows nothing must not succeed.
+# A run that shows nothing must not succeed, even if the file that runs last has nothing to say.
 test_a_run_in_which_all_tests_are_skipped_fails()
 {
 	write_file b.sh 'echo "1..0 # SKIP no root"; exit 4'
 	run_files 1 ./b.sh
 	prints $'skip    b (no root)\n0 passed, 0 failed, 1 skipped'
+	write_results 'ok 1 a'
+	run_files 1 --last ./a.sh ./b.sh
 }
 
 # A test that only --all runs counts as neither passed nor skipped.
