@@ -91,7 +91,7 @@ Environment (selftests/README says more):
   PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
   PBM_TEST_TIMEOUT  seconds that a file of tests may take (default: $TEST_TIMEOUT)
   PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  guests, and CPUs and memory of each (2, 1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which a guest must start (120) and end (3600)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which guests must start and end (120, 3600)
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
 runs. The last line is "N passed, N failed, N skipped".
