@@ -193,8 +193,8 @@ series__load_empty
 open_output
 clean_output
 log_to "$OUT_DIR/apply-and-build.log"
-[[ $OPT_SANITIZE = no ]] || PERF_PACKAGES+=(libclang-rt-dev)
-packages__require "$OPT_INSTALL" "${PERF_PACKAGES[@]}"
+packages__require_build "$OPT_INSTALL" -P nocheck
+[[ $OPT_SANITIZE = no ]] || packages__require "$OPT_INSTALL" libclang-rt-dev
 arch__prepare_cross
 source__find_or_fetch "$BASE_DIR"
 series__check_standin "$SOURCE_VERSION"

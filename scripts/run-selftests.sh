@@ -22,21 +22,6 @@ TEST_TIMEOUT=${PBM_TEST_TIMEOUT:-$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/setti
 PEER_TAG=$(pin__of_state peer)
 OLD_TAG=$(pin__of_state old)
 
-TEST_PACKAGES=(
-	# build
-	make gcc libc6-dev clang libelf-dev zlib1g-dev
-	# run: bpftool (to compare with), python3 (reads perf.data without perf's code), strace (counts
-	# system calls), tmux (a terminal)
-	bpftool python3 strace tmux util-linux
-	# tools/bpf-pprof
-	python3-protobuf
-	# Kbuild.snippet; prepare() adds the oldest and the newest clang
-	git cmake llvm "linux-headers-$(dpkg --print-architecture 2>/dev/null || echo amd64)"
-	# other loaders, another compiler
-	iproute2 bpftrace libbpf-dev golang-go golang-github-cilium-ebpf-dev gcc-bpf
-)
-# With --all: a reader of perf.data that shares no code with perf
-ALL_PACKAGES=(hotspot)
 # Newer versions of loaders, from Debian's backports
 BACKPORTS=(bpftool iproute2 libbpf1 libbpf-dev)
 
@@ -210,13 +195,11 @@ build_selftests()
 
 prepare()
 {
-	local clangs=() build=yes
+	local build=yes
 
-	packages__update_lists "$OPT_INSTALL"
-	mapfile -t clangs < <(packages__numbered clang | sed -n '1p; $p')
-	TEST_PACKAGES+=("${clangs[@]}")
-	[[ $OPT_ALL = no ]] || TEST_PACKAGES+=("${ALL_PACKAGES[@]}")
-	packages__require "$OPT_INSTALL" "${TEST_PACKAGES[@]}"
+	packages__require_build "$OPT_INSTALL"
+	# hotspot reads perf.data and shares no code with perf.
+	[[ $OPT_ALL = no ]] || packages__require "$OPT_INSTALL" hotspot
 	arch__prepare_cross
 	check_bpftool
 	# With --perf, the tests need only the tree and its libbpf, so an older build is enough.

@@ -52,14 +52,12 @@ build__compilers()
 	clang --version | sed -n 1p
 }
 
+# Makefile reads the lines with arg, too.
 build__stamp()
 {
-	local packages
-
-	packages=$(dpkg-query -W -f '${Package} ${Version}\n' -- "${PERF_PACKAGES[@]}" 2>/dev/null) || :
 	tree__stamp
 	printf 'arg %s\n' "${BUILD_ARGS[@]}"
-	printf 'tools %s\n' "$({ build__compilers; echo "$packages"; } | sha256sum)"
+	build__compilers
 }
 
 # shellcheck disable=SC2153 # the script sets PERF, which is not perf

@@ -140,11 +140,9 @@ make_stubs()
 	done
 	# bpf-stamp needs libbpf, which this kernel lacks.
 	sed -i '2i [[ $* != *"/tools LINUX="* ]] || exit 0' "$TMP/stubs/make"
-	cat > "$TMP/stubs/dpkg-query" <<-'END'
-	#!/bin/bash
-	for p; do
-		[[ " ${STUB_MISSING:-} " = *" $p "* ]] || echo "installed $p"
-	done
+	cat > "$TMP/stubs/dpkg-checkbuilddeps" <<-'END'
+	#!/bin/sh
+	[ -z "${STUB_MISSING:-}" ] || { echo "dpkg-checkbuilddeps: error: unmet build dependencies: $STUB_MISSING"; exit 1; }
 	END
 	cat > "$TMP/stubs/curl" <<-'END'
 	#!/bin/bash
