@@ -3,11 +3,10 @@
 #
 # Build perf from the patched tree, and refuse a perf without BPF.
 #
-# Usage (after lib/common.sh, lib/packages.sh, lib/tree.sh):
+# Usage (after lib/common.sh, lib/tree.sh):
 #	build__is_current	status 0 if perf was built from this tree with these tools
 #	build__perf		run make, check the features, and copy perf to PERF
 #	build__bpf_stamp	build tools/bpf-stamp.c with perf's libbpf, if necessary
-#	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
 #	REPO_DIR CACHE_DIR TREE_DIR BUILD_DIR STATE_DIR OUT_DIR PERF JOBS CROSS_* OPT_SANITIZE
@@ -52,7 +51,7 @@ build__compilers()
 	clang --version | sed -n 1p
 }
 
-# Makefile reads the lines with arg, too.
+# The Makefile at the top reads the lines with arg, too.
 build__stamp()
 {
 	tree__stamp
@@ -164,24 +163,4 @@ build__bpf_stamp()
 	on_exit rm -f -- "$OUT_DIR/bpf-stamp.part"
 	run_logged "build bpf-stamp" build__make_bpf_stamp ||
 		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
-}
-
-# Debian's asciidoc starts the first python3 in PATH, which must be Debian's. Without
-# ASCIIDOC_NO_ROFF, the man pages would show ".ft C" as text with docbook-xsl 1.73 and later.
-build__make_man_pages()
-{
-	PATH="/usr/bin:$PATH" make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
-		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
-}
-
-# One object of perf contains PREFIX. make compiles this object again, and links perf in BUILD_DIR
-# again. PERF does not change, because it is a copy.
-build__install()
-{
-	build__load_args
-	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
-	build__start
-	run_logged "make install of perf" build__make || build__die
-	run_logged "make perf's man pages" build__make_man_pages "$@" ||
-		die_logged "the man pages cannot be made" "correct what the log shows and run it again"
 }

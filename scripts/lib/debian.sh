@@ -3,7 +3,7 @@
 #
 # Unpack packages of any architecture in the cache, for guests and cross builds, and newer packages
 # from this release's backports, for tests. Also make clean Debian systems, in which CI and the tests
-# of install.sh run commands.
+# of the package run commands.
 #
 # Usage for packages (after lib/{common,packages,arch}.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
