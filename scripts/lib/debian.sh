@@ -5,7 +5,7 @@
 # from this release's backports, for tests. Also make clean Debian systems, in which CI and the tests
 # of the package run commands.
 #
-# Usage for packages (after lib/{common,packages,arch}.sh, arch__load, log_to):
+# Usage for packages (after lib/{common,arch}.sh, arch__load, log_to):
 #	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
 #					and set DEBIAN_DIR. This is done only once. To get
 #					newer packages, remove the directory
@@ -97,7 +97,6 @@ debian__unpack_new()
 {
 	local name=$1 packages=$2 part=$DEBIAN_DIR.part
 
-	packages__update_lists yes
 	[[ -n $(debian__sources) ]] ||
 		die "apt knows no archive of Debian" "on Debian, as root: apt-get update"
 	rm -rf -- "$part"

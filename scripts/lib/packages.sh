@@ -7,8 +7,6 @@
 #	packages__require_build yes|no [-P nocheck]	require the Build-Depends of debian/control;
 #							-P nocheck leaves out those of the tests
 #	packages__require yes|no PACKAGE...	require other packages
-#	packages__update_lists yes|no		fetch apt's package lists if there are none (yes: only
-#						as root; no: do nothing)
 #
 # If packages are missing, yes installs them, and no dies with the exact apt line. Without root, nothing
 # can be installed, so "yes" is the same as "no". Without apt, the build fails if something is missing.
@@ -20,14 +18,6 @@ packages__apt()
 {
 	flock --close /var/lib/dpkg env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 		-o DPkg::Lock::Timeout=600 -o Acquire::Retries=2 -o APT::Get::Build-Dep-Automatic=yes "$@"
-}
-
-# A new machine may have no package lists.
-packages__update_lists()
-{
-	command -v apt-get > /dev/null || return 0
-	[[ $1 = yes && $EUID = 0 && -z $(apt-get indextargets 'Identifier: Packages') ]] || return 0
-	run_logged "update the package lists" packages__apt update || :
 }
 
 # packages__missing ARGUMENT...: print what dpkg-checkbuilddeps misses. A machine without this program

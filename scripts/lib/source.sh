@@ -219,7 +219,6 @@ source__fetch_first()
 {
 	local entry origin file sum version part found
 
-	packages__update_lists "$OPT_INSTALL"
 	for entry in "${PIN_SOURCES[@]}"; do
 		read -r origin file sum version <<< "$entry"
 		[[ $origin != mirror ]] || continue
