@@ -8,16 +8,15 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-. "$SCRIPTS_DIR/lib/common.sh"
 . "$SCRIPTS_DIR/lib/options.sh"
-. "$SCRIPTS_DIR/lib/pin.sh"
 . "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/arch.sh"
 . "$SCRIPTS_DIR/lib/debian.sh"
-. "$SCRIPTS_DIR/lib/source.sh"
-. "$SCRIPTS_DIR/lib/series.sh"
 . "$SCRIPTS_DIR/lib/tree.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
+
+# As "perf version --build-options" prints them
+MANDATORY_FEATURES=(HAVE_LIBELF_SUPPORT HAVE_ZLIB_SUPPORT HAVE_LIBBPF_SUPPORT HAVE_BPF_SKEL HAVE_LIBTRACEEVENT)
 
 print_usage()
 {
@@ -28,7 +27,7 @@ Builds perf from the kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org, Debian):
-  --source PATH     an unpacked kernel tree, or its tarball
+  --source FILE     a tarball of the kernel
   --git REPO        a git tree that has TAG
   --mirror DIR      look in DIR for the pinned files, and download them only if they are
                     not there (default: \$PBM_MIRROR)
@@ -43,7 +42,7 @@ Build and output:
                     as long: AddressSanitizer, UndefinedBehaviorSanitizer and the
                     instrumentation for libFuzzer) or 'thread' (ThreadSanitizer)
   --jobs N          parallel jobs (default: number of CPUs)
-  --clean           first remove the files of an earlier run in DIR, and edits in linux/
+  --clean           first remove linux/ with its edits, and what was built from it
   --no-install      install nothing; if packages are missing, print the apt line and end
   --stop-after STEP stop after the step 'source' or 'apply', and build nothing
   --quiet           print only errors, warnings and the last two lines
@@ -51,6 +50,7 @@ Build and output:
 
 Results in DIR:
   linux/            the patched tree; quilt push, pop and refresh work in it
+  linux.git/        what git knows of the tree
   build/            the objects
   perf              built from linux/ as the last complete run left it
   bpf-stamp         tools/bpf-stamp, but not with --no-patches or a foreign ARCH
@@ -92,21 +92,20 @@ check_options()
 	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
-	[[ $OPT_SANITIZE =~ ^(no|address|thread)$ ]] ||
+	[[ $OPT_SANITIZE =~ ^(|address|thread)$ ]] ||
 		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
-	[[ $OPT_SANITIZE = no ]] || ! arch__is_foreign ||
-		die_usage "--sanitize excludes --arch $ARCH"
+	[[ -z $OPT_SANITIZE ]] || ! arch__is_foreign || die_usage "--sanitize excludes --arch $ARCH"
 	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
-	[[ -z $OPT_GIT || -d $OPT_GIT ]] || die "--git $OPT_GIT: no such directory" "name a git tree on this machine"
 }
 
-resolve_paths()
+# A linux/ that this script did not make may be somebody's work, so do not touch it.
+open_output()
 {
 	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
 
 	[[ $OPT_PATCHES = yes ]] || out+=-unpatched
-	[[ $OPT_SANITIZE = no ]] || out+=-sanitize
+	[[ -z $OPT_SANITIZE ]] || out+=-sanitize
 	[[ $OPT_SANITIZE != thread ]] || out+=-thread
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$out}")
 	[[ $OUT_DIR != *[[:space:]:\'\"\$#]* ]] ||
@@ -114,30 +113,22 @@ resolve_paths()
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
 	PERF=$OUT_DIR/perf
-	BASE_DIR=$OUT_DIR/.base
-	STATE_DIR=$OUT_DIR/.state
-	SCRATCH_DIR=$OUT_DIR/.scratch
+	[[ ! -e $TREE_DIR || -d $TREE_DIR.git ]] ||
+		die "$TREE_DIR was not made by this script, or by an old one" "move it away, or remove it if nothing in it is yours"
+	[[ $OPT_CLEAN = no ]] || rm -rf -- "$TREE_DIR" "$TREE_DIR.git" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp"
+	mkdir -p -- "$OUT_DIR"
+	log_to "$OUT_DIR/apply-and-build.log"
 }
 
-# A linux/ that this script did not make may be somebody's work, so do not touch it.
-open_output()
+find_source()
 {
-	local entry
-
-	if [[ ! -d $STATE_DIR ]]; then
-		for entry in "$TREE_DIR" "$BUILD_DIR" "$PERF"; do
-			[[ ! -e $entry ]] || die "$entry exists and was not made by this script" "move it away or use another --out"
-		done
+	if [[ -n $OPT_GIT ]]; then
+		source__use_git "$OPT_GIT" "$TAG"
+	elif [[ -n $OPT_SOURCE ]]; then
+		source__use_tarball "$OPT_SOURCE"
+	else
+		tree__use_base || source__find_or_fetch
 	fi
-	mkdir -p -- "$STATE_DIR" || die "cannot create $OUT_DIR" "use another --out"
-	take_lock "$STATE_DIR/lock" "$OUT_DIR"
-}
-
-clean_output()
-{
-	[[ $OPT_CLEAN = yes ]] || return 0
-	rm -rf -- "$TREE_DIR" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp" "$BASE_DIR" "$SCRATCH_DIR" "$OUT_DIR"/*.part
-	find "$STATE_DIR" -mindepth 1 -not -name lock -delete
 }
 
 print_inputs()
@@ -155,55 +146,69 @@ print_inputs()
 	msg "jobs      $JOBS"
 }
 
-prepare_base()
+check_features()
 {
-	[[ -n $SOURCE_PATH ]] || return 0
-	if [[ -f $BASE_DIR/source ]] && grep -qxF "id $SOURCE_ID" "$BASE_DIR/source"; then
-		return 0
-	fi
-	tree__check_edits
-	tree__reset
-	source__unpack "$BASE_DIR"
+	local options feature missing=()
+
+	options=$("${CROSS_RUN[@]}" "$BUILD_DIR/perf" version --build-options 2>> "$LOG_FILE") ||
+		die_logged "$BUILD_DIR/perf does not run" "run it again with --clean"
+	for feature in "${MANDATORY_FEATURES[@]}"; do
+		grep -q "\[ *on *\] *# *$feature\b" <<< "$options" || missing+=("$feature")
+	done
+	((${#missing[@]})) || return 0
+	grep -h -E 'Warning: Disabled|disables|is disabled' "$LOG_FILE" | sort -u | sed 's/^/  /' >&2 || :
+	die "this perf was built without: ${missing[*]}" \
+		"install what the lines above name, as root: apt-get install --reinstall PACKAGE; then run it again with --clean"
 }
 
-prepare_tree()
+# Remove perf in BUILD_DIR first: fuzz.sh may have linked a fuzzer with the same name there. The file
+# "built" says from what PERF was built. PERF is a copy, because install.sh links perf again.
+build_perf()
 {
-	tree__is_current && return
-	tree__patch
-	tree__check_edits
-	tree__update
+	local state
+
+	build__load_args "$OPT_SANITIZE"
+	state=$(tree__state; printf 'arg %s\n' "${BUILD_ARGS[@]}")
+	[[ ! -x $PERF || $state != "$(cat "$BUILD_DIR/built" 2>/dev/null)" ]] || return 0
+	rm -f -- "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
+	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__make ||
+		die_logged "perf does not build" "correct what the log shows and run it again, if nothing helps with --clean"
+	check_features
+	cp -- "$BUILD_DIR/perf" "$PERF"
+	printf '%s\n' "$state" > "$BUILD_DIR/built"
 }
 
-stop_after()
+make_bpf_stamp()
 {
-	[[ $OPT_STOP = "$1" ]] || return 0
-	exit 0
+	make "$@" -C "$REPO_DIR/tools" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
+}
+
+build_bpf_stamp()
+{
+	! make_bpf_stamp -q >/dev/null 2>&1 || return 0
+	run_logged "build bpf-stamp" make_bpf_stamp ||
+		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
 OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
-OPT_PATCHES=yes OPT_SANITIZE=no OPT_CLEAN=no OPT_INSTALL=yes
+OPT_PATCHES=yes OPT_SANITIZE='' OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
 
 parse_options "$@"
 check_options
 pin__load "$TAG"
-resolve_paths
-series__load_empty
-[[ $OPT_PATCHES = no ]] || series__load "$TAG"
+if [[ $OPT_PATCHES = yes ]]; then series__load "$TAG"; else series__load; fi
 open_output
-clean_output
-log_to "$OUT_DIR/apply-and-build.log"
-packages__require_build "$OPT_INSTALL" -P nocheck
-[[ $OPT_SANITIZE = no ]] || packages__require "$OPT_INSTALL" libclang-rt-dev
+[[ -z $OPT_SANITIZE ]] || PERF_PACKAGES+=(libclang-rt-dev)
+packages__require "$OPT_INSTALL" git "${PERF_PACKAGES[@]}"
 arch__prepare_cross
-source__find_or_fetch "$BASE_DIR"
-series__check_standin "$SOURCE_VERSION"
+find_source
 print_inputs
-prepare_base
-stop_after source
-prepare_tree
-stop_after apply
-build__is_current || build__perf
-[[ $OPT_PATCHES = no ]] || arch__is_foreign || build__bpf_stamp
+tree__unpack
+[[ $OPT_STOP != source ]] || exit 0
+tree__update
+[[ $OPT_STOP != apply ]] || exit 0
+build_perf
+[[ $OPT_PATCHES = no ]] || arch__is_foreign || build_bpf_stamp
 printf '%s\n' "$PERF"
 "${CROSS_RUN[@]}" "$PERF" version

@@ -6,7 +6,6 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-. "$SCRIPTS_DIR/lib/common.sh"
 . "$SCRIPTS_DIR/lib/options.sh"
 . "$SCRIPTS_DIR/lib/pin.sh"
 . "$SCRIPTS_DIR/lib/packages.sh"
@@ -68,13 +67,15 @@ check_options()
 		die "--from $OPT_FROM: not in $SERIES_FILE" "name the patch as in this file"
 }
 
+# BASE_DIR is the unpatched tree, and TREE_DIR the tree that is built.
 resolve_paths()
 {
 	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-series}")
 	EXPLAINED=${PBM_SUBMISSION:-$REPO_DIR/submission}/checkpatch
 	LETTERS_DIR=${PBM_SUBMISSION:-$REPO_DIR/submission}/$TAG
+	BASE_DIR=$OUT_DIR/queue/$TAG/linux
 	TREE_DIR=$OUT_DIR/tree
-	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
+	mkdir -p -- "$TREE_DIR"
 }
 
 # Print the files in SERIES_DIR that differ from a commit.
@@ -152,14 +153,10 @@ check_form()
 	done < <(printf '%s\n' series "${SERIES_PATCHES[@]}")
 }
 
-# Make a new tree without patches, because an earlier run may have left a tree with patches.
-prepare_tree()
+prepare_base()
 {
 	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
-		--out "$OUT_DIR/queue/$TAG" "$TAG" || die "there is no tree to check with" "see above"
-	# Remove the objects, too: they are newer than the sources, so make would keep them.
-	rm -rf -- "$TREE_DIR" "$OUT_DIR"/build-*
-	cp -a -- "$OUT_DIR/queue/$TAG/linux" "$TREE_DIR"
+		--out "${BASE_DIR%/*}" "$TAG" || die "there is no tree to check with" "see above"
 }
 
 # perf test skips scripts that are not executable, and quilt refresh loses their mode.
@@ -195,7 +192,7 @@ check_checkpatch()
 	rm -rf -- "$dir"
 	mkdir -- "$dir"
 	cp -- "${SERIES_PATCHES[@]/#/$SERIES_DIR/}" "$dir"
-	(cd -- "$dir" && perl "$TREE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse --ignore \
+	(cd -- "$dir" && perl "$BASE_DIR/scripts/checkpatch.pl" --strict --no-tree --show-types --terse --ignore \
 		MISSING_SIGN_OFF,UNKNOWN_COMMIT_ID,FILE_PATH_CHANGES ./*.patch </dev/null) >"$log" 2>&1 || status=$?
 	while IFS=$'\t' read -r name type text; do
 		((++found))
@@ -207,19 +204,35 @@ check_checkpatch()
 	((status == 0 || (status == 1 && found))) || defect series "checkpatch.pl failed: $(tail -n 1 "$log")"
 }
 
-# apply PATCH: apply it to the tree. With --force, patch never asks the user.
+# with_index NAME COMMAND...: run git with the files in TREE_DIR and this index
+with_index()
+{
+	GIT_INDEX_FILE=$OUT_DIR/index-$1 clean_git --git-dir="$BASE_DIR.git" --work-tree="$TREE_DIR" "${@:2}"
+}
+
+# apply PATCH: apply it to the index. git applies without fuzz.
 apply()
 {
-	(cd -- "$TREE_DIR" && patch -p1 --force --fuzz=0 --no-backup-if-mismatch -i "$SERIES_DIR/$1") >"$OUT_DIR/patch.log" 2>&1 </dev/null
+	with_index patched apply --cached --whitespace=nowarn "$SERIES_DIR/$1" 2>"$OUT_DIR/apply.log"
+}
+
+print_reason()
+{
+	sed -n 's/^error: //p' "$OUT_DIR/apply.log" | head -n 1
+}
+
+# Write the files that differ to TREE_DIR. So make compiles only what has changed, from the last run on.
+write_tree()
+{
+	with_index tree read-tree --reset -u "$(with_index patched write-tree)"
 }
 
 # check_build NAME ARGUMENT...: build perf with these arguments of make
 check_build()
 {
 	BUILD_DIR=$OUT_DIR/build-$1
-	build__load_args
+	build__load_args ''
 	BUILD_ARGS+=("${@:2}")
-	mkdir -p -- "$BUILD_DIR"
 	run_logged "$PATCH: build $1" build__make && return
 	defect "$PATCH" "does not build ($1), see $LOG_FILE"
 	return 1
@@ -247,6 +260,7 @@ check_perf_test()
 
 check_builds()
 {
+	write_tree
 	check_build default BUILD_BPF_SKEL=1 || return 0
 	if [[ -z $OPT_CHANGED || $PATCH = "${BUILT[-1]}" ]]; then
 		check_build no_libbpf NO_LIBBPF=1 || :
@@ -261,13 +275,14 @@ check_patches()
 {
 	local PATCH what applies=yes
 
+	with_index patched read-tree base
 	for PATCH in "${SERIES_PATCHES[@]}"; do
 		while read -r what; do
 			defect "$PATCH" "$what"
 		done < <(print_text_defects "$SERIES_DIR/$PATCH")
 		[[ $applies = yes ]] || continue
 		if ! apply "$PATCH"; then
-			defect "$PATCH" "does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
+			defect "$PATCH" "does not apply: $(print_reason)"
 			applies=no
 			continue
 		fi
@@ -278,7 +293,7 @@ check_patches()
 # Upstream's test ends with status 0 even if it is skipped, so look for its message.
 check_upstream_test()
 {
-	local test=$OUT_DIR/queue/$TAG/linux/tools/perf/tests/shell/test_bpf_metadata.sh
+	local test=$BASE_DIR/tools/perf/tests/shell/test_bpf_metadata.sh
 
 	[[ -f $test ]] || return 0
 	PATH=$OUT_DIR/build-default:$PATH bash "$test" >"$OUT_DIR/upstream.log" 2>&1 || :
@@ -291,17 +306,16 @@ check_part()
 {
 	local PATCH=$1 is_built=$2 below=${*:3} patch
 
-	# patch makes a new file for each change, so hard links do not change the base.
-	rm -rf -- "$TREE_DIR" "$OUT_DIR/build-default"
-	cp -al -- "$OUT_DIR/queue/$TAG/linux" "$TREE_DIR"
+	with_index patched read-tree base
 	below=${below:-no other part}
 	while read -r patch; do
 		apply "$patch" && continue
-		defect "$PATCH" "on $below, $patch does not apply: $(series__print_reason "$OUT_DIR/patch.log")"
+		defect "$PATCH" "on $below, $patch does not apply: $(print_reason)"
 		return
 	done < <(series__entries_of "$1" "${@:3}")
 	msg "part $PATCH applies on $below"
 	[[ $is_built = yes ]] || return 0
+	write_tree
 	check_build default BUILD_BPF_SKEL=1 || return 0
 	check_perf_test
 	[[ $PATCH != core ]] || check_upstream_test
@@ -310,7 +324,7 @@ check_part()
 # Check each part that has a letter, in a tree with only this part and the parts that it needs.
 check_parts()
 {
-	local TREE_DIR=$OUT_DIR/part parts part below is_built
+	local parts part below is_built
 
 	mapfile -t parts < <(series__parts)
 	for part in "${parts[@]}"; do
@@ -326,8 +340,7 @@ check_parts()
 		while read -r part; do echo "$part"; series__on_top_of "$LETTERS_DIR/$part"; done | sort -u))
 }
 
-# shellcheck disable=SC2034 # build.sh reads OPT_SANITIZE
-OPT_FAST=no OPT_FROM='' OPT_CHANGED='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes OPT_SANITIZE=no
+OPT_FAST=no OPT_FROM='' OPT_CHANGED='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 JOBS=$(nproc) NR_DEFECTS=0
 
 options__parse "$@" <<-'END'
@@ -342,12 +355,11 @@ END
 check_options
 arch__load ''
 resolve_paths
-take_lock "$OUT_DIR/lock" "$OUT_DIR"
 log_to "$OUT_DIR/check-series.log"
 [[ $OPT_FAST = yes ]] || packages__require "$OPT_INSTALL" libbpf-dev
 select_built
 check_entries
-prepare_tree
+prepare_base
 check_checkpatch
 check_patches
 ((NR_DEFECTS)) || check_form

@@ -7,7 +7,6 @@
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
-. "$SCRIPTS_DIR/lib/common.sh"
 . "$SCRIPTS_DIR/lib/options.sh"
 . "$SCRIPTS_DIR/lib/pin.sh"
 . "$SCRIPTS_DIR/lib/packages.sh"
@@ -113,17 +112,14 @@ open_output()
 	# check-series.sh makes this repository and this tree.
 	REPO=$OUT_DIR/series/queue/linux
 	BASE=$OUT_DIR/series/queue/$TAG/linux
-	mkdir -p -- "$OUT_DIR" || die "cannot create $OUT_DIR" "use another --out"
-	take_lock "$OUT_DIR/lock" "$OUT_DIR"
+	mkdir -p -- "$OUT_DIR"
 	log_to "$OUT_DIR/make-submission.log"
 	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
 }
 
-# Run git without the user's hooks, signatures and formats.
 run_git()
 {
-	env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
-		git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" -c core.autocrlf=false "$@"
+	clean_git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" "$@"
 }
 
 # import_patches PATCH...: make a commit of the sender from each patch

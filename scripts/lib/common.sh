@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Messages, exit codes, locks and long steps, shared by the scripts.
-#
-# Usage:
-#	set -euo pipefail
-#	. "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+# Messages, exit codes and long steps, shared by the scripts.
 #
 #	msg TEXT...			progress, on stdout; silent with PBM_QUIET=1
 #	warn TEXT			on stderr
@@ -17,14 +13,15 @@
 #	release_lock			release the lock that was taken last
 #	take_machine_lock		take the lock for BPF programs on this machine
 #	log_to FILE			empty FILE; from now on, run_logged writes to FILE
-#	run_logged LABEL COMMAND...	run a long step with its output in the log; print when it
-#					begins and ends, and return its status. If COMMAND is a
-#					function, it must chain its commands with &&, because
-#					errexit may be off
+#	run_logged LABEL COMMAND...	run a long step with its output in the log, and return its
+#					status. If COMMAND is a function, it must chain its commands
+#					with &&, because errexit may be off
 #	run_step COMMAND...		run COMMAND in a process group of its own, which a signal
 #					to the script ends, and return its status
+#	wait_for_group PID		wait until all processes of this group have ended
 #	end_steps SIGNAL		end the steps in STEP_PIDS
 #	die_logged TEXT [NEXT-STEP...]	die, and print the end and the path of the log
+#	clean_git ARGUMENT...		run git without the user's settings
 #	check_root			die unless this is root
 #	check_bpftool			die if there is no bpftool
 #
@@ -38,14 +35,18 @@
 #	CACHE_DIR	$PBM_CACHE, or a directory below $XDG_CACHE_HOME or ~/.cache;
 #			common.sh does not create the directory
 #
-# Exit status of every script: 0 done, 1 a test or a check failed, 2 could not
-# run.  A signal ends the script as that signal.
+# Exit status of every script: 0 done, 1 a test or a check failed, 2 could not run. A signal ends the
+# script as that signal. The other libraries source this one, so it may be read twice.
+
+! declare -F die_logged >/dev/null || return 0
 
 export LC_ALL=C
 unset CDPATH
-# Environment variables of the user must not change how make and quilt work in the scripts.
-# shellcheck disable=SC2086 # all variables whose names begin with QUILT_
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE ${!QUILT_@}
+# Environment variables of the user must not change how make, quilt and git work in the scripts.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE
+for NAME in ${!QUILT_@} ${!GIT_@}; do
+	[[ $NAME = GIT_CONFIG_GLOBAL ]] || unset "$NAME"
+done
 
 # shellcheck disable=SC2034 # read by the scripts that source this
 REPO_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
@@ -73,13 +74,8 @@ warn()
 
 die()
 {
-	local next
-
 	printf '%s: error: %s\n' "$PROGRAM" "$1" >&2
-	shift
-	for next; do
-		printf '  next: %s\n' "$next" >&2
-	done
+	(($# == 1)) || printf '  next: %s\n' "${@:2}" >&2
 	IS_EXPECTED=yes
 	exit 2
 }
@@ -167,7 +163,8 @@ end_script()
 
 	run_exit_commands
 	[[ $status = 0 || $IS_EXPECTED = yes ]] && return
-	printf "%s: error: unexpected: '%s' ended with status %d; the log is %s\n" "$PROGRAM" "$command" "$status" "$LOG_FILE" >&2
+	printf "%s: error: unexpected: '%s' ended with status %d; the log is %s\n" \
+		"$PROGRAM" "$command" "$status" "$LOG_FILE" >&2
 	exit 2
 }
 
@@ -176,19 +173,20 @@ trap 'end_by_signal INT' INT
 trap 'end_by_signal TERM' TERM
 trap 'end_by_signal HUP' HUP
 
-# All commands that the script starts inherit the lock. So the lock is held until the last of them
-# has ended, for example a make that still runs after SIGKILL has ended this script.
+# All commands that the script starts inherit a lock. So it is held until the last of them has ended.
+wait_for_lock()
+{
+	flock --nonblock "$1" && return
+	msg "# waiting for $2"
+	run_step flock "$1" < /dev/null
+}
+
 take_lock()
 {
-	local file=$1 what=$2 fd holder
+	local fd
 
-	exec {fd}<>"$file" || die "cannot open the lock $file" "check that its directory can be written"
-	if ! flock --nonblock "$fd"; then
-		holder=$(head -n 1 "$file")
-		msg "waiting: another run (pid ${holder:-unknown}) uses $what"
-		run_step flock "$fd" < /dev/null
-	fi
-	printf '%s\n' "$$" > "$file" 2>/dev/null || :
+	exec {fd}<>"$1"
+	wait_for_lock "$fd" "another run that uses $2"
 	LOCK_FDS+=("$fd")
 }
 
@@ -200,22 +198,10 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
-# Print the first process that holds the lock. All its children hold it, too.
-machine_lock_holder()
-{
-	local pid
-
-	pid=$(grep -l "FLOCK .*:$(stat -c %i "$MACHINE_LOCK") " /proc/[0-9]*/fdinfo/* 2>/dev/null | cut -d / -f 3 | sort -n | head -n 1)
-	printf 'pid %s: %s\n' "${pid:-unknown}" "$(tr '\0' ' ' 2>/dev/null <"/proc/${pid:-unknown}/cmdline")"
-}
-
-# All commands that the script starts inherit this lock, too.
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
-	flock --nonblock "$MACHINE_FD" && return
-	msg "# waiting for other tests on this machine ($(machine_lock_holder))"
-	run_step flock "$MACHINE_FD" < /dev/null
+	wait_for_lock "$MACHINE_FD" "other tests on this machine"
 }
 
 log_to()
@@ -226,14 +212,9 @@ log_to()
 
 run_logged()
 {
-	local label=$1 start=$SECONDS status=0
-
-	shift
-	msg "$label ..."
-	printf '\n=== %s: %s\n' "$label" "${*@Q}" >> "$LOG_FILE" || :
-	run_step "$@" >> "$LOG_FILE" 2>&1 < /dev/null || status=$?
-	((status)) || msg "$label: done ($((SECONDS - start)) s)"
-	return "$status"
+	msg "$1 ..."
+	printf '\n=== %s: %s\n' "$1" "${*:2}" >> "$LOG_FILE"
+	run_step "${@:2}" >> "$LOG_FILE" 2>&1 < /dev/null
 }
 
 die_logged()
@@ -242,6 +223,13 @@ die_logged()
 	tail -n 12 "$LOG_FILE" | sed 's/^/  | /' >&2 || :
 	printf '%s: full log: %s\n' "$PROGRAM" "$LOG_FILE" >&2
 	die "$@"
+}
+
+# These settings could change the form of patches, or call a hook or gpg.
+clean_git()
+{
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
+		git -c gc.auto=0 -c user.name=scripts -c user.email=scripts@localhost "$@"
 }
 
 check_root()

@@ -3,7 +3,7 @@
 #
 # Parse the arguments of the scripts: options, and one TAG at the end.
 #
-# Usage (after lib/common.sh, with a function print_usage):
+# Usage (in a script with a function print_usage):
 #	options__parse "$@" <<-'END'
 #		--clean		OPT_CLEAN	yes
 #		--out:		OPT_OUT
@@ -20,6 +20,8 @@
 #	TAG		empty after an option with "instead"
 #	OPTIONS_PASSED	the given options that scripts pass on to other scripts: --mirror,
 #			--jobs, --no-install, --quiet
+
+. "${BASH_SOURCE[0]%/*}/common.sh"
 
 # shellcheck disable=SC2034 # the scripts read TAG and OPTIONS_PASSED
 options__parse()

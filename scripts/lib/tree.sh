@@ -4,157 +4,153 @@
 # Create the patched tree of an output directory, update it to another state of the series, and
 # never lose a user's edits.
 #
-# Usage (after lib/common.sh, lib/series.sh, series__load, source__find_or_fetch):
-#	tree__is_current	status 0 if the tree, its source and its series are
-#				unchanged since the last run
-#	tree__check_edits	die if the tree has edits that are in no patch
-#	tree__patch		apply the series to a copy of the source; die if it does not apply
-#	tree__update		bring the tree to the state that tree__patch has made
-#	tree__reset		remove tree and objects, because the source has changed
+#	tree__use_base		set SOURCE_* if OUT_DIR/linux was unpacked from a pinned source
+#	tree__unpack		unpack the source of SOURCE_*, unless this was done before
+#	tree__update		apply the series, unless this was done before
+#	tree__state		print what identifies the state of the tree
 #
 # Reads:
-#	TREE_DIR BASE_DIR STATE_DIR BUILD_DIR SCRATCH_DIR	the output directory and its parts
-#	SERIES_* SOURCE_ID TAG
+#	OUT_DIR SERIES_* SOURCE_* PIN_*
 #
-# How it works. BASE_DIR/tree is the unpacked source and never changes. quilt applies the series to
-# a copy of it, SCRATCH_DIR. So a patch that fails does not change the tree. When all patches have
-# applied, each file whose content differs is copied to the tree. All other files keep their mtime,
-# so make rebuilds only objects of changed files. After an interruption, the next run copies the
-# files that are missing. In STATE_DIR:
-#
-#	manifest	path, size and mtime of all files of the tree after the last complete run
-#	applied		source and series of the last complete run; written last
+# How it works. The git repository OUT_DIR/linux.git knows OUT_DIR/linux: the tag base is the source, and
+# HEAD is the tree as the last run left it, a commit after base. The subject of a commit is the id of its
+# source or of its series. quilt applies the series in a scratch directory, so a patch that fails does
+# not change the tree. Then git writes the files whose content differs. All other files keep their
+# mtime, so make rebuilds only objects of changed files. The repository is not in linux/, because
+# perf's version would then come from it.
 
-tree__stamp()
+. "${BASH_SOURCE[0]%/*}/series.sh"
+. "${BASH_SOURCE[0]%/*}/source.sh"
+
+# With this date, the same content is the same commit.
+TREE_DATE='2000-01-01T00:00:00Z'
+
+tree__git()
 {
-	printf '%s\n' "source $SOURCE_ID" "series $SERIES_ID"
+	GIT_AUTHOR_DATE=$TREE_DATE GIT_COMMITTER_DATE=$TREE_DATE \
+		clean_git --git-dir="$OUT_DIR/linux.git" --work-tree="$OUT_DIR/linux" -c core.quotePath=false "$@"
 }
 
-tree__manifest()
+# Print the subject of a commit, or nothing.
+tree__subject()
 {
-	(cd "$1" && find . -path ./.pc -prune -o \( -type f -o -type l \) -printf '%P\t%s\t%T@\n' | sort)
+	tree__git log -1 --format=%s "$1" 2>/dev/null || :
 }
 
-# tree__changed_files MANIFEST: print the files of the tree that differ from a manifest. Leave out
-# backups and other files that quilt, patch and editors make.
-tree__changed_files()
+tree__state()
 {
-	comm -3 "$1" <(tree__manifest "$TREE_DIR") | sed 's/^\t//' | cut -f 1 | sort -u |
-		grep -v -E '(\.orig|\.rej|\.swp|\.part|~)$' || :
+	tree__git rev-parse HEAD
 }
 
-tree__is_current()
+tree__use_base()
 {
-	[[ -d $TREE_DIR && -f $STATE_DIR/applied ]] || return 1
-	[[ $(tree__stamp) = "$(< "$STATE_DIR/applied")" ]] || return 1
-	cmp -s "$STATE_DIR/manifest" <(tree__manifest "$TREE_DIR")
+	local id version
+
+	read -r id version < <(tree__subject base)
+	[[ -n $id && " ${PIN_SOURCES[*]} $PIN_COMMIT " = *" ${id#*:} "* ]] || return 1
+	SOURCE_ID=$id SOURCE_VERSION=$version SOURCE_FROM="unpacked earlier"
 }
 
-# A file is the same if its content is the same, or if it is missing in both trees.
-tree__is_same()
+# Stage the tree as it is, without backups and other files that quilt, patch and editors make.
+tree__stage()
 {
-	local new=$SCRATCH_DIR/$1 old=$TREE_DIR/$1
-
-	if [[ -e $old || -L $old ]]; then
-		cmp -s -- "$old" "$new"
-	else
-		[[ ! -e $new ]]
-	fi
+	tree__git add -A -f -- . ':!.pc' ':!*.orig' ':!*.rej' ':!*.swp' ':!*~'
 }
 
-# A file does not count as edited if the series makes the same content now (after quilt refresh).
+# tree__check_edits [COMMIT]: die if a file is neither as the last run left it, nor as in COMMIT
+# (after quilt refresh)
 tree__check_edits()
 {
-	local file edited=()
+	local edited
 
-	[[ -d $TREE_DIR ]] || return 0
-	[[ -f $STATE_DIR/manifest ]] || die "$TREE_DIR was not made by this script" "move it away or use another --out"
-	while read -r file; do
-		tree__is_same "$file" || edited+=("$file")
-	done < <(tree__changed_files "$STATE_DIR/manifest")
+	tree__stage
+	mapfile -t edited < <(comm -12 <(tree__git diff --cached --name-only HEAD) \
+		<(tree__git diff --cached --name-only "${1:-HEAD}"))
 	((${#edited[@]})) || return 0
-	[[ -f $STATE_DIR/applied ]] ||
-		die "$TREE_DIR: the last update was not finished, and then the series or ${#edited[@]} files changed: ${edited[*]:0:10}" \
-			"copy your edits, if there are any, to another place, and run again with --clean"
 	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
-	die "$TREE_DIR has ${#edited[@]} files that are not as the series makes them" \
-		"keep the edits: export QUILTRC=$SCRIPTS_DIR/quiltrc; cd $TREE_DIR && quilt push -a; quilt refresh" \
+	die "$OUT_DIR/linux has ${#edited[@]} files that are not as the series makes them" \
+		"keep the edits: export QUILTRC=$SCRIPTS_DIR/quiltrc; cd $OUT_DIR/linux && quilt push -a; quilt refresh" \
 		"or throw them away: run again with --clean"
 }
 
+# Write PERF-VERSION-FILE, from which perf takes its version if there is no git: the Makefile of a
+# tree with missing directories cannot print it. Make drivers/ and fs/, because checkpatch.pl and
+# other scripts refuse a tree without them.
+tree__fill()
+{
+	rm -rf -- "$OUT_DIR"/{linux,linux.git,build,perf} &&
+		mkdir -p -- "$OUT_DIR"/linux/{drivers,fs} && tree__git init -q &&
+		source__stream | tar -x -C "$OUT_DIR/linux" --strip-components=1 --no-same-owner "${SOURCE_EXCLUDES[@]}" &&
+		printf '#define PERF_VERSION "%s"\n' "$SOURCE_VERSION" > "$OUT_DIR/linux/PERF-VERSION-FILE" &&
+		tree__stage && tree__git commit -q -m "$SOURCE_ID $SOURCE_VERSION" && tree__git tag base
+}
+
+tree__unpack()
+{
+	local base
+
+	base=$(tree__subject base)
+	[[ $base != "$SOURCE_ID $SOURCE_VERSION" ]] || return 0
+	[[ -z $base ]] || tree__check_edits
+	run_logged "unpack ${SOURCE_PATH##*/}" tree__fill ||
+		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in $OUT_DIR"
+}
+
+# A substitute may differ from the tag. Then the patched file would, too.
+tree__check_substitute()
+{
+	local version file patch
+
+	while read -r version file; do
+		[[ $version = "$SOURCE_VERSION" ]] || continue
+		patch=$(cd -- "$SERIES_DIR" && grep -l -x -E "(--- a|\+\+\+ b)/$file" -- "${SERIES_PATCHES[@]}") || continue
+		die "$patch touches $file, in which the substitute $version differs from the tag" \
+			"keep the series out of that file, or give the source of the tag with --source or --git"
+	done < <(printf '%s\n' "${PIN_DIFFERS[@]}")
+}
+
 # With the files in .pc, quilt push, pop and refresh work in the tree. .pc has a relative path to
-# the patches, so a copy of the checkout uses its own patches.
+# the patches, so a copy of the checkout uses its own patches. checkout-index fails for files that
+# patches add, and ends with an error.
 tree__push()
 {
-	cd "$SCRATCH_DIR" &&
-		series__quilt init &&
-		series__quilt push -a --fuzz=0 &&
-		realpath --relative-to="$TREE_DIR" -- "$SERIES_DIR" > .pc/.quilt_patches &&
-		echo series > .pc/.quilt_series
+	local scratch=$1 touched
+
+	touched=$(cd -- "$SERIES_DIR" && sed -n -E 's,^(--- a|\+\+\+ b)/([^\t]*).*,\2,p' -- "${SERIES_PATCHES[@]}" | sort -u)
+	tree__git read-tree base || return
+	tree__git checkout-index -q --stdin --prefix="$scratch/" <<<"$touched" || :
+	cd -- "$scratch" &&
+		QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=series quilt --quiltrc - init &&
+		QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=series quilt --quiltrc - push -a --fuzz=0 &&
+		realpath --relative-to="$OUT_DIR/linux" -- "$SERIES_DIR" > .pc/.quilt_patches &&
+		echo series > .pc/.quilt_series &&
+		tree__git --work-tree="$scratch" update-index --add --remove --stdin <<<"$touched"
 }
 
+# tree__patch SCRATCH: set NEW to a commit of the patched tree.
 tree__patch()
 {
-	rm -rf -- "$SCRATCH_DIR"
-	on_exit rm -rf -- "$SCRATCH_DIR"
-	cp -a --reflink=auto -- "$BASE_DIR/tree" "$SCRATCH_DIR"
-	((${#SERIES_PATCHES[@]})) || return 0
-	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push ||
-		die_logged "the series does not apply: $(series__print_reason "$LOG_FILE")" \
-			"correct the patch in $SERIES_DIR; to make a tree in which you can do that:" \
-			"scripts/apply-and-build.sh --no-patches --stop-after apply --out DIR $TAG, then in DIR/linux: QUILTRC=$SCRIPTS_DIR/quiltrc QUILT_PATCHES=$SERIES_DIR quilt push -a -f"
-}
+	local -x GIT_INDEX_FILE=$OUT_DIR/linux.git/index-scratch
 
-# Rename the tree before it is removed, so that a tree that is half removed never looks complete.
-tree__reset()
-{
-	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
-	rm -rf -- "$SCRATCH_DIR"
-	[[ ! -d $TREE_DIR ]] || mv -- "$TREE_DIR" "$SCRATCH_DIR"
-	rm -rf -- "$SCRATCH_DIR" "$BUILD_DIR"
-}
-
-# New content gets a new mtime, even if the file had this content before, because make may have
-# built objects from other content since then.
-tree__put_file()
-{
-	local new=$SCRATCH_DIR/$1 old=$TREE_DIR/$1
-
-	if tree__is_same "$1"; then
-		[[ ! -e $new ]] || chmod --reference="$new" -- "$old"
-	elif [[ -e $new ]]; then
-		mkdir -p -- "${old%/*}"
-		cp -- "$new" "$old.part"
-		chmod --reference="$new" -- "$old.part"
-		mv -f -- "$old.part" "$old"
-	else
-		rm -f -- "$old"
+	tree__git read-tree base
+	if ((${#SERIES_PATCHES[@]})); then
+		tree__check_substitute
+		run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push "$1" || die_logged "the series does not apply" \
+			"correct the patch; scripts/queue import ${SERIES_DIR##*/} stops at it, and says how to go on"
 	fi
+	NEW=$(tree__git commit-tree -p base -m "$SERIES_ID" "$(tree__git write-tree)")
 }
 
-tree__write_manifest()
-{
-	tree__manifest "$1" > "$STATE_DIR/manifest.part"
-	mv -f -- "$STATE_DIR/manifest.part" "$STATE_DIR/manifest"
-}
-
-# A new tree gets its manifest before it gets its name.
 tree__update()
 {
-	local file
+	local scratch=$OUT_DIR/linux.new NEW=HEAD
 
-	rm -f -- "$STATE_DIR/applied" "$STATE_DIR/built" "$PERF"
-	if [[ ! -d $TREE_DIR ]]; then
-		tree__write_manifest "$SCRATCH_DIR"
-		mv -- "$SCRATCH_DIR" "$TREE_DIR"
-	else
-		while read -r file; do
-			tree__put_file "$file"
-		done < <(tree__changed_files <(tree__manifest "$SCRATCH_DIR"))
-		rm -rf -- "$TREE_DIR/.pc"
-		[[ ! -d $SCRATCH_DIR/.pc ]] || mv -- "$SCRATCH_DIR/.pc" "$TREE_DIR/.pc"
-		tree__write_manifest "$TREE_DIR"
-	fi
-	tree__stamp > "$STATE_DIR/applied.part"
-	mv -f -- "$STATE_DIR/applied.part" "$STATE_DIR/applied"
+	rm -rf -- "$scratch" && mkdir -- "$scratch"
+	on_exit rm -rf -- "$scratch"
+	[[ $(tree__subject HEAD) = "$SERIES_ID" ]] || tree__patch "$scratch"
+	tree__check_edits "$NEW"
+	[[ $NEW != HEAD ]] || return 0
+	rm -rf -- "$OUT_DIR/perf" "$OUT_DIR/linux/.pc"
+	[[ ! -d $scratch/.pc ]] || mv -- "$scratch/.pc" "$OUT_DIR/linux/.pc"
+	tree__git reset -q --hard "$NEW"
 }

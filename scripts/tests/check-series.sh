@@ -61,8 +61,8 @@ test_series_with_a_defect_in_a_header()
 
 test_series_with_a_defect_in_a_patch()
 {
-	spoil core/b.patch 's/^ b 1/ b one/' "does not apply: tools/perf/b.c: Hunk #1 FAILED at 1."
-	spoil core/b.patch 's/b\.c/z.c/g' "does not apply: can't find file to patch at input line "
+	spoil core/b.patch 's/^ b 1/ b one/' "does not apply: patch failed: tools/perf/b.c:1"
+	spoil core/b.patch 's/b\.c/z.c/g' "does not apply: tools/perf/z.c: does not exist in index"
 	spoil core/b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "not as git writes it: "
 	spoil core/b.patch 's/| 2 +-/| 3 ++-/' "not as git writes it: "
 	spoil core/b.patch '/^diff/d' "not as git writes it: "
@@ -104,11 +104,10 @@ test_parts_that_are_mailed()
 	printf 'Core\n\nIt is new.\n' > "$SUBMISSION/v0.1/core"
 	# The line that the patch now changes comes from the part fixes.
 	sed -i 's/b\.c/a.c/g; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
-	fails "core: on no other part, core/b.patch does not apply: tools/perf/a.c: Hunk #1 FAILED at 1." --fast
+	fails "core: on no other part, core/b.patch does not apply: patch failed: tools/perf/a.c:1" --fast
 	printf '\nApplies on top of: fixes,\n' >> "$SUBMISSION/v0.1/core"
 	check 0 --fast
-	holds "$OUT/part/tools/perf/a.c" "a zwei"
-	holds "$OUT/queue/v0.1/linux/tools/perf/a.c" "a 2"
+	printed "part core applies on fixes"
 	echo none >> "$SUBMISSION/v0.1/core"
 	fails "$SUBMISSION/v0.1: none is the name of a letter, or in a letter, and not a part" --fast
 }

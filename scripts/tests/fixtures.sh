@@ -11,8 +11,6 @@
 #	call_script SCRIPT ARGUMENT...	run the script with these replacements, in place
 #					of this shell
 #	expect STATUS SCRIPT ARGUMENT... the same with expect_status
-#	waits_for_hanging SCRIPT ARGUMENT...	the script waits until $HANGING, which runs
-#					in the background, has ended, and builds a perf
 #	write_patch PART/NAME FILE LINE TEXT	a patch at the end of v0.1's series that changes
 #					the line into the text
 #	make_good PART/NAME FILE	give the patch the form that check-series.sh accepts
@@ -22,10 +20,11 @@
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
-#	STUB_HANG_AT=TEXT		the command hangs only if its arguments end with TEXT
 #	STUB_MISSING=PACKAGES		these packages are not installed
 #	STUB_FEATURES=NAMES		the features of the perf that is built
-#	STUB_CURL_FILE, STUB_CURL_STATUS, STUB_POOL	curl's download and status, Debian's pool
+#	STUB_CURL_FILE, STUB_CURL_STATUS	curl's download and status
+#	STUB_CURL_FAILS=TEXT		curl fails for addresses with this text
+#	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
 #	PINS OUT CACHE SUBMISSION	paths for the scripts that are called; $TMP/t/bin is the
@@ -60,7 +59,7 @@ make_kernel()
 	for i in a b c evsel; do
 		printf "$i %s\n" 1 2 3 4 5 6 7 8 9 > "$dir/tools/perf/$i.c"
 	done
-	head -c 1500000 /dev/urandom > "$dir/tools/perf/blob"
+	head -c 100000 /dev/urandom > "$dir/tools/perf/blob"
 	echo big > "$dir/drivers/net/big.c"
 	cat > "$dir/tools/perf/Makefile" <<-'END'
 	.RECIPEPREFIX := >
@@ -125,7 +124,7 @@ make_stub()
 {
 	cat > "$TMP/stubs/$1" <<-END
 	#!/bin/bash
-	[[ \${STUB_HANG:-} != $1 || \$* != *"\${STUB_HANG_AT:-}" ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
+	[[ \${STUB_HANG:-} != $1 ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
 	echo "\$*" >> "$TMP/calls.$1"
 	PATH=$REAL_PATH exec $1 "\$@"
 	END
@@ -135,7 +134,7 @@ make_stubs()
 {
 	local name
 
-	for name in xz quilt chmod make; do
+	for name in xz quilt make; do
 		make_stub "$name"
 	done
 	# bpf-stamp needs libbpf, which this kernel lacks.
@@ -144,31 +143,28 @@ make_stubs()
 	#!/bin/sh
 	[ -z "${STUB_MISSING:-}" ] || { echo "dpkg-checkbuilddeps: error: unmet build dependencies: $STUB_MISSING"; exit 1; }
 	END
-	cat > "$TMP/stubs/curl" <<-'END'
+	cat > "$TMP/stubs/curl" <<-END
 	#!/bin/bash
-	while [[ $# -gt 0 ]]; do
-		[[ $1 != --output ]] || part=$2
-		shift
-	done
-	[[ -z ${STUB_CURL_FILE:-} ]] || cp "$STUB_CURL_FILE" "$part"
-	[[ ${STUB_CURL_STATUS:-0} = 0 ]] || echo "curl: ($STUB_CURL_STATUS) stub"
-	exit "${STUB_CURL_STATUS:-0}"
+	echo "\$*" >> "$TMP/calls.curl"
+	all=\$* part=\${all#*--output } part=\${part%% *} address=\${all##* } status=\${STUB_CURL_STATUS:-0}
+	[[ \$address != *"\${STUB_CURL_FAILS:-nothing}"* ]] || status=6
+	[[ -z \${STUB_CURL_FILE:-} || \$status != 0 ]] || cp "\$STUB_CURL_FILE" "\$part"
+	[[ \$status = 0 ]] || echo "curl: (\$status) stub"
+	exit "\$status"
 	END
 	cat > "$TMP/stubs/apt-get" <<-END
 	#!/bin/bash
 	echo "\$*" >> "$TMP/calls.apt-get"
-	if [[ \$1 = indextargets ]]; then
-		echo "\${STUB_POOL:-file:$TMP/nowhere}"
-	fi
+	[[ \$1 != indextargets ]] || echo pool:/
 	END
 	chmod +x "$TMP"/stubs/*
 }
 
 make_fixtures()
 {
-	local pool=$TMP/pool/pool/main/l/linux git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
+	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
 
-	mkdir -p "$TMP"/{fixture,stubs,mirror,disk} "$pool"
+	mkdir -p "$TMP"/{fixture,stubs,mirror}
 	make_kernel "$TMP/fixture/linux-0.1" 0
 	make_kernel "$TMP/fixture/linux-0.1.3" 3
 	tar -C "$TMP/fixture" -cJf "$TMP/fixture/linux-0.1.tar.xz" linux-0.1
@@ -179,7 +175,6 @@ make_fixtures()
 	"${git[@]}" tag v0.1
 	make_deb
 	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$TMP/mirror/linux-0.1.3-perf.tar.xz"
-	cp "$TMP/fixture/linux-source-0.1_1_all.deb" "$pool/"
 	make_pin
 	make_stubs
 }
@@ -264,18 +259,4 @@ call_script()
 expect()
 {
 	expect_status "$1" call_script "${@:2}"
-}
-
-waits_for_hanging()
-{
-	local tries=0
-
-	call_script "$@" > "$TMP/t/second.log" 2>&1 &
-	until grep -q "waiting: another run (pid $HANGING) uses $OUT" "$TMP/t/second.log"; do
-		sleep 0.1
-		((++tries < 100)) || fail "the second run does not say that it waits"
-	done
-	kill -TERM "$HANGING"
-	wait "$!" || fail "the second run failed"
-	holds "$TMP/t/second.log" "perf version 0.1"
 }
