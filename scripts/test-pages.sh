@@ -24,38 +24,29 @@ page writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are remove
 In .rst, a block is a literal block. In the README, a block is lines that begin with a
 tab. A command begins with "# " or "\$ ". It continues in lines that begin with ">", after
 a line that ends with "\\", and up to the END of <<'END'. The lines after a command are its
-output. In the README, a block can also have commands without prompts, for readers to
-paste. Such a block has no tab after the first word of a line. If the text below it ends
-with "prints:", the next block is the output of its last command. In an output,
+output. In the README, a block without prompts is one command, for readers to paste. If
+the text below it ends with "prints:", the next block is its output. In an output,
 
   ...               matches any lines, or any text within a line
   12.34             matches any number, except in values like key=12 or key = "12"
   c0b1a85fb75dc74b  matches any tag; equal tags of the page must be equal in the output
   2026-11-21T02:45:58Z  matches any time
 
-The number of blanks is ignored. So are empty lines, and lines of the output that begin
-with "#". If the page shows no output of a command, any output is right. A command that
+The number of blanks, empty lines, and lines of the output that begin with "#" are
+ignored. If the page shows no output of a command, any output is right. A command that
 fails is always wrong.
 
-If a block must not run, put this comment before the sentence that introduces the block,
-in the same section:
-
-  .. not run: REASON
-
-For the README, scripts/lib/readme-not-run lists the first lines of such blocks. A table,
-which has columns with tabs between them, is not listed there. Any other block has to
-begin with a command.
+Not run are blocks of .rst after the comment ".. not run: REASON" before the sentence that
+introduces the block; and in the README, those that scripts/lib/readme-not-run lists by
+their first lines, and tables, which have tabs between their columns.
 
 Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 END
 }
 
 case ${1:-} in
--h|--help)
-	print_usage
-	exit 0 ;;
--*)
-	die_usage "$1: no such option" ;;
+-h|--help) print_usage; exit 0 ;;
+-*)	die_usage "$1: no such option" ;;
 esac
 # If hold exists, everything is built, because the programs of the tests are built last.
 if (($# == 0)); then
@@ -67,8 +58,8 @@ for page; do
 	[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
 done
 check_root
-/usr/bin/python3 -c 'import cram, docutils' 2> /dev/null ||
-	die "no cram or no docutils for /usr/bin/python3" "apt-get install python3-cram python3-docutils"
+/usr/bin/python3 -c 'import docutils' 2> /dev/null ||
+	die "no docutils for /usr/bin/python3" "apt-get install python3-docutils"
 mapfile -t PAGES < <(realpath --relative-to="$REPO_DIR" -- "$@")
 cd -- "$REPO_DIR"
 export PBM_CACHE=$CACHE_DIR

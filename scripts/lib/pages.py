@@ -3,9 +3,7 @@
 """Run the commands in the blocks of pages, and compare their output with the page.
 
 scripts/test-pages.sh calls this, and its --help explains the rules. One shell,
-scripts/lib/page-shell.sh, runs all commands of a page. The module cram writes the input of this
-shell, and finds the output and the status of each command. cram alone is not enough: it has no
-pattern for "the same tag as in an earlier line", and reads neither .rst nor the README.
+scripts/lib/page-shell.sh, runs all commands of a page, and prints a line after each one.
 """
 
 import difflib
@@ -14,11 +12,14 @@ import re
 import subprocess
 import sys
 
-import cram
 import docutils.core
 import docutils.nodes
 
-LIB = os.path.dirname(os.path.abspath(__file__))
+SHELL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page-shell.sh")
+# ERR is for all commands of a block without prompts. The status is for one that begins with "!".
+BEFORE = "trap FAILED=1 ERR; FAILED=0\n"
+AFTER = "printf '\\nend of a command %d\\n' $(($? | FAILED)); FAILED=0\n"
+END = re.compile(r"\nend of a command (\d+)\n")
 README_NOT_RUN = "scripts/lib/readme-not-run"
 
 # A line of a table in the README
@@ -66,25 +67,6 @@ class Block:
             elif line:
                 output.append(line)
 
-    def parse_pasted(self, lines):
-        """Split commands without prompts: a command ends where the shell would run it."""
-        command = []
-        for line in lines:
-            if command or line:
-                command.append(line)
-            if command and is_complete(command):
-                self.commands.append((command, []))
-                command = []
-        if command:
-            self.commands.append((command, []))
-
-
-def is_complete(command):
-    """Return whether the command is complete. bash only warns of a here-document without an end."""
-    checked = subprocess.run(["bash", "-n"], input="\n".join(command), text=True,
-                             stderr=subprocess.PIPE, check=False)
-    return not command[-1].endswith("\\") and checked.returncode == 0 and not checked.stderr
-
 
 def rst_blocks(text):
     """Yield the blocks of a page. A comment "not run" is for the next block of its section."""
@@ -116,9 +98,9 @@ def readme_blocks(text):
                 block.commands[-1][1].extend(lines.split("\n"))
             continue
         block = Block(text.count("\n", 0, match.start()) + 1, lines, not_run)
-        # A block with columns is a table that has an error. It has no commands.
+        # A block with columns is a table that has an error. Other blocks without prompts are one command.
         if not not_run and not block.commands and not re.search(r"\S\t", lines):
-            block.parse_pasted(lines.split("\n"))
+            block.commands.append((lines.split("\n"), []))
         yield block
     for first in reasons:
         die(f"{README_NOT_RUN}: no block of the README begins with: {first}", "correct or remove the line")
@@ -130,36 +112,14 @@ def read_blocks(page):
     return list(rst_blocks(text) if page.endswith(".rst") else readme_blocks(text))
 
 
-def unescape(line):
-    """Undo the escapes of cram for lines with tabs or bytes beyond ASCII."""
-    if line.endswith(" (esc)"):
-        line = line[:-6].encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
-    return line
-
-
 def run_commands(commands):
-    """Return the output, in lines, of each command before the one that ended the shell, if any."""
-    script = []
-    for command in commands + [["echo end"]]:
-        script.append(b"next\n")
-        script += [f"  {'>' if i else '$'} {line}\n".encode() for i, line in enumerate(command)]
-    _, printed, _ = cram.test(script, shell=os.path.join(LIB, "page-shell.sh"))
-    if printed[0] != b"next\n":
-        die(f"no shell for the page: {printed[0].decode().strip()}",
-            "it needs namespaces, overlayfs and a BPF file system of the kernel")
-    results, command_lines = [], 0
-    for line in printed:
-        if line == b"next\n":
-            command_lines = len(commands[len(results)]) if len(results) < len(commands) else 1
-            results.append([])
-        elif command_lines:
-            command_lines -= 1
-        else:
-            results[-1].append(unescape(line.decode()[2:].rstrip("\n")))
-    # If a command has ended the shell, cram still shows the command after it.
-    if results.pop() != ["end"]:
-        results.pop()
-    return results
+    """Return output and failure of each command before the one that ended the shell, if any."""
+    script = BEFORE + "".join("\n".join(command) + "\n" + AFTER for command in commands)
+    shell = subprocess.run([SHELL], input=script.encode(), stdout=subprocess.PIPE, check=False)
+    if shell.returncode:
+        die("no shell for the page", "it needs namespaces, overlayfs and a BPF file system of the kernel")
+    parts = END.split(shell.stdout.decode(errors="replace"))
+    return list(zip(parts[::2], map(int, parts[1::2])))
 
 
 def pattern_of(lines):
@@ -189,10 +149,10 @@ def pattern_of(lines):
     return "".join(line_pattern(line.strip()) for line in lines)
 
 
-def compare(command, wanted, printed):
+def compare(command, wanted, printed, failed):
     """Return the differences, in lines."""
-    shown = [line.strip() for line in printed if line.strip() and line[0] != "#"]
-    if re.fullmatch(r"\[\d+\]", (printed or [""])[-1]):
+    shown = [line.strip() for line in printed.split("\n") if line.strip() and line[0] != "#"]
+    if failed:
         wrong = "failed"
     elif wanted and not re.fullmatch(pattern_of(wanted), "".join(f"{line}\n" for line in shown)):
         wrong = "printed something else"
@@ -208,7 +168,7 @@ def test_block(block, results):
         return ["begins with no prompt, and is not marked as not run"]
     wrong = []
     for command, wanted in block.commands:
-        wrong += compare(command, wanted, results.pop(0)) if results else [f"did not run to its end: {command[0]}"]
+        wrong += compare(command, wanted, *results.pop(0)) if results else [f"did not run to its end: {command[0]}"]
     return wrong
 
 

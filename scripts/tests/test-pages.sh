@@ -9,7 +9,7 @@
 expect_page()
 {
 	((EUID == 0)) || skip "needs root"
-	/usr/bin/python3 -c 'import cram, docutils' || skip "needs python3-cram and python3-docutils"
+	/usr/bin/python3 -c 'import docutils' || skip "needs python3-docutils"
 	cat > "$TMP/t/page.rst"
 	expect_status "$1" "$SCRIPTS_DIR/test-pages.sh" "$TMP/t/page.rst"
 }
