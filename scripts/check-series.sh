@@ -13,11 +13,6 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/series.sh"
 . "$SCRIPTS_DIR/lib/build.sh"
 
-# The kernel's submitting-patches.rst limits a subject to 70-75 characters.
-MAX_SUBJECT=75
-# Patches have no such trailers. make-submission.sh adds the submitter's sign-off to mails.
-TRAILERS='(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:'
-
 print_usage()
 {
 	cat <<END
@@ -35,8 +30,7 @@ on the unpatched tree, after only the parts that its letter names under "Applies
 of:". The part core also has to pass upstream's own test of BPF metadata.
 TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
-  --fast            no builds and no perf test: a minute instead of an hour
-  --from PATCH      build and test only from PATCH on, and only parts from its part on
+  --fast            no builds and no perf test: half a minute instead of an hour
   --changed[=COMMIT]
                     build and test only the patches that differ from COMMIT (default: HEAD),
                     and their parts. Only the last of them is also built without libbpf,
@@ -59,12 +53,9 @@ END
 check_options()
 {
 	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
-	[[ $OPT_FAST = no || -z $OPT_FROM$OPT_CHANGED ]] || die_usage "--fast builds nothing, and excludes --from and --changed"
-	[[ -z $OPT_FROM || -z $OPT_CHANGED ]] || die_usage "--from and --changed exclude each other"
+	[[ $OPT_FAST = no || -z $OPT_CHANGED ]] || die_usage "--fast builds nothing, and excludes --changed"
 	pin__check_tag "$TAG"
 	series__load "$TAG"
-	[[ -z $OPT_FROM || " ${SERIES_PATCHES[*]} " = *" $OPT_FROM "* ]] ||
-		die "--from $OPT_FROM: not in $SERIES_FILE" "name the patch as in this file"
 }
 
 # BASE_DIR is the unpatched tree, and TREE_DIR the tree that is built.
@@ -78,30 +69,20 @@ resolve_paths()
 	mkdir -p -- "$TREE_DIR"
 }
 
-# Print the files in SERIES_DIR that differ from a commit.
-print_changed()
-{
-	git -C "$SERIES_DIR" diff --name-only --relative "$1" -- . &&
-		git -C "$SERIES_DIR" ls-files --others
-}
-
 # Set BUILT to the patches to build. If the series itself has changed, the last patch shows the result.
 select_built()
 {
-	local changed='' entry is_built=no
+	local changed
 
 	BUILT=()
 	[[ $OPT_FAST = no ]] || return 0
-	[[ -z $OPT_CHANGED ]] || changed=$(print_changed "$OPT_CHANGED") ||
+	BUILT=("${SERIES_PATCHES[@]}")
+	[[ -n $OPT_CHANGED ]] || return 0
+	changed=$(git -C "$SERIES_DIR" diff --name-only --relative "$OPT_CHANGED" -- . &&
+		git -C "$SERIES_DIR" ls-files --others) ||
 		die "--changed=$OPT_CHANGED: git cannot compare $SERIES_DIR with it" "name a commit"
 	! grep -q -x series <<<"$changed" || changed+=$'\n'${SERIES_PATCHES[-1]}
-	[[ -n $OPT_FROM$OPT_CHANGED ]] || is_built=yes
-	for entry in "${SERIES_PATCHES[@]}"; do
-		[[ $entry != "$OPT_FROM" ]] || is_built=yes
-		if [[ $is_built = yes ]] || grep -q -x -F -e "$entry" <<<"$changed"; then
-			BUILT+=("$entry")
-		fi
-	done
+	mapfile -t BUILT < <(printf '%s\n' "${SERIES_PATCHES[@]}" | grep -x -F -e "$changed")
 	((${#BUILT[@]})) || die "--changed=$OPT_CHANGED: no patch in $SERIES_DIR differs from it" "name an older commit"
 }
 
@@ -159,10 +140,12 @@ prepare_base()
 		--out "${BASE_DIR%/*}" "$TAG" || die "there is no tree to check with" "see above"
 }
 
-# perf test skips scripts that are not executable, and quilt refresh loses their mode.
+# perf test skips scripts that are not executable, and quilt refresh loses their mode. The kernel's
+# submitting-patches.rst limits a subject to 70-75 characters. make-submission.sh adds the submitter's
+# sign-off to mails.
 print_text_defects()
 {
-	awk -v max="$MAX_SUBJECT" -v trailers="^$TRAILERS" '
+	awk -v max=75 -v trailers='^(Signed-off|Reviewed|Acked|Tested|Reported|Suggested|Co-developed)-by:' '
 		/^---$/ { has_end = 1 }
 		/^(diff|new file) / { is_plain = /100644$/ }
 		is_plain && /^\+#!/ { print "a new script has mode 100644, not 100755" }
@@ -210,15 +193,10 @@ with_index()
 	GIT_INDEX_FILE=$OUT_DIR/index-$1 clean_git --git-dir="$BASE_DIR.git" --work-tree="$TREE_DIR" "${@:2}"
 }
 
-# apply PATCH: apply it to the index. git applies without fuzz.
+# apply PATCH: apply it to the index, or print why it does not apply. git applies without fuzz.
 apply()
 {
-	with_index patched apply --cached --whitespace=nowarn "$SERIES_DIR/$1" 2>"$OUT_DIR/apply.log"
-}
-
-print_reason()
-{
-	sed -n 's/^error: //p' "$OUT_DIR/apply.log" | head -n 1
+	with_index patched apply --cached --whitespace=nowarn "$SERIES_DIR/$1" 2>&1 | sed -n '/^error: / { s///p; q }'
 }
 
 # Write the files that differ to TREE_DIR. So make compiles only what has changed, from the last run on.
@@ -273,20 +251,17 @@ check_builds()
 # If a patch does not apply, later patches are not tried, because they may depend on it.
 check_patches()
 {
-	local PATCH what applies=yes
+	local PATCH what reason=''
 
 	with_index patched read-tree base
 	for PATCH in "${SERIES_PATCHES[@]}"; do
 		while read -r what; do
 			defect "$PATCH" "$what"
 		done < <(print_text_defects "$SERIES_DIR/$PATCH")
-		[[ $applies = yes ]] || continue
-		if ! apply "$PATCH"; then
-			defect "$PATCH" "does not apply: $(print_reason)"
-			applies=no
-			continue
+		if [[ -z $reason ]]; then
+			reason=$(apply "$PATCH") || defect "$PATCH" "does not apply: $reason"
 		fi
-		[[ " ${BUILT[*]} " != *" $PATCH "* ]] || check_builds
+		[[ -n $reason || " ${BUILT[*]} " != *" $PATCH "* ]] || check_builds
 	done
 }
 
@@ -301,51 +276,44 @@ check_upstream_test()
 		defect "$PATCH" "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
 }
 
-# check_part PART IS-BUILT BELOW...: check the part on top of BELOW, the parts that it needs.
+# check_part PART: check a part that has a letter, on top of only the parts that it needs
 check_part()
 {
-	local PATCH=$1 is_built=$2 below=${*:3} patch
+	local PATCH=$1 below=() patch reason
 
+	mapfile -t below < <(series__on_top_of "$LETTERS_DIR/$1")
 	with_index patched read-tree base
-	below=${below:-no other part}
 	while read -r patch; do
-		apply "$patch" && continue
-		defect "$PATCH" "on $below, $patch does not apply: $(print_reason)"
+		reason=$(apply "$patch") && continue
+		defect "$PATCH" "on ${below[*]:-no other part}, $patch does not apply: $reason"
 		return
-	done < <(series__entries_of "$1" "${@:3}")
-	msg "part $PATCH applies on $below"
-	[[ $is_built = yes ]] || return 0
+	done < <(series__entries_of "$1" "${below[@]}")
+	msg "part $PATCH applies on ${below[*]:-no other part}"
+	[[ " ${BUILT[*]}" = *" $PATCH/"* ]] || return 0
 	write_tree
 	check_build default BUILD_BPF_SKEL=1 || return 0
 	check_perf_test
 	[[ $PATCH != core ]] || check_upstream_test
 }
 
-# Check each part that has a letter, in a tree with only this part and the parts that it needs.
 check_parts()
 {
-	local parts part below is_built
+	local part
 
-	mapfile -t parts < <(series__parts)
-	for part in "${parts[@]}"; do
-		[[ -f $LETTERS_DIR/$part ]] || continue
-		is_built=no
-		[[ " ${BUILT[*]}" != *" $part/"* ]] || is_built=yes
-		mapfile -t below < <(series__on_top_of "$LETTERS_DIR/$part")
-		check_part "$part" "$is_built" "${below[@]}"
+	for part in $(series__parts); do
+		[[ ! -f $LETTERS_DIR/$part ]] || check_part "$part"
 	done
 	while read -r part; do
 		defect "$LETTERS_DIR" "$part is the name of a letter, or in a letter, and not a part"
-	done < <(comm -13 <(printf '%s\n' "${parts[@]}" | sort) <(find "$LETTERS_DIR" -type f -printf '%f\n' 2>/dev/null |
+	done < <(comm -13 <(series__parts | sort) <(find "$LETTERS_DIR" -type f -printf '%f\n' 2>/dev/null |
 		while read -r part; do echo "$part"; series__on_top_of "$LETTERS_DIR/$part"; done | sort -u))
 }
 
-OPT_FAST=no OPT_FROM='' OPT_CHANGED='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
+OPT_FAST=no OPT_CHANGED='' OPT_OUT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_INSTALL=yes
 JOBS=$(nproc) NR_DEFECTS=0
 
 options__parse "$@" <<-'END'
 	--fast		OPT_FAST	yes
-	--from:		OPT_FROM
 	--changed::	OPT_CHANGED	HEAD
 	--out:		OPT_OUT
 	--mirror:	OPT_MIRROR
