@@ -34,11 +34,9 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
   --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
-The series has to pass check-series.sh --fast, and git am has to make the same files from
-the mails as from the patches. The last lines are the commands that send the mails. The
-first command has the option --dry-run.
-Exit status: 0 done, 1 the series is refused or the mails do not make the same files,
-2 could not run.
+The series has to pass check-series.sh --fast. The last lines are the commands that send
+the mails. The first command has the option --dry-run.
+Exit status: 0 done, 1 the series is refused, 2 could not run.
 Environment: as for check-series.sh
 END
 }
@@ -114,7 +112,7 @@ open_output()
 	BASE=$OUT_DIR/series/queue/$TAG/linux
 	mkdir -p -- "$OUT_DIR"
 	log_to "$OUT_DIR/make-submission.log"
-	rm -rf -- "$MAILS" "$MAILS.part" "$OUT_DIR/recipients"
+	rm -rf -- "$MAILS" "$OUT_DIR/recipients"
 }
 
 run_git()
@@ -140,31 +138,22 @@ format_mails()
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
 	run_git config branch.mails.description "$LETTER"
-	run_git format-patch -q "${options[@]}" --output-directory "$MAILS.part" below..mails
-}
-
-# Check that git am makes the same files from the mails as git makes from the patches.
-check_mails()
-{
-	run_git checkout -q --detach below &&
-		run_git am -q "${PATCH_MAILS[@]}" &&
-		run_git diff --exit-code --stat mails
+	run_git format-patch -q "${options[@]}" --output-directory "$MAILS" below..mails
 }
 
 # --no-tree is needed, because the source may have only the part of the tree that perf needs.
 maintainers()
 {
-	perl scripts/get_maintainer.pl --no-tree --no-git --no-git-fallback --no-rolestats \
-		"$@" "${PATCH_MAILS[@]}" | sort -u
+	find "$MAILS" -name '*.patch' ! -name '*0000-cover-letter.patch' -exec perl scripts/get_maintainer.pl \
+		--no-tree --no-git --no-git-fallback --no-rolestats "$@" {} + | sort -u
 }
 
 # Each line of the file recipients is an argument of git send-email.
 write_recipients()
 {
 	(cd -- "$BASE" && maintainers --no-l | sed 's/^/--to=/' &&
-		maintainers --no-m --no-r | sed 's/^/--cc=/') >"$OUT_DIR/recipients.part" &&
-		grep -q '^--to=' "$OUT_DIR/recipients.part" &&
-		mv -- "$OUT_DIR/recipients.part" "$OUT_DIR/recipients"
+		maintainers --no-m --no-r | sed 's/^/--cc=/') >"$OUT_DIR/recipients" &&
+		grep -q '^--to=' "$OUT_DIR/recipients"
 }
 
 make_mails()
@@ -207,11 +196,5 @@ if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PAS
 	end_failed
 fi
 run_logged "make the mails" make_mails || die_logged "the mails can't be made" "see the log"
-mapfile -t PATCH_MAILS < <(find "$MAILS.part" -name '*.patch' -not -name '*0000-cover-letter.patch' | sort)
-if ! run_logged "try git am" check_mails; then
-	warn "git am does not make the files of the patches from the mails, see $LOG_FILE"
-	end_failed
-fi
 run_logged "ask get_maintainer.pl" write_recipients || die_logged "no recipients" "see the log"
-mv -- "$MAILS.part" "$MAILS"
 print_commands

@@ -89,20 +89,4 @@ test_submission_that_is_refused()
 	absent "$OUT/mails"
 }
 
-test_submission_whose_mails_make_other_files()
-{
-	write_submitter
-	write_letter core "It is new."
-	mkdir -p "$TMP/t/bin"
-	cat >"$TMP/t/bin/git" <<-END
-	#!/bin/bash
-	PATH=$REAL_PATH git "\$@" || exit
-	[[ "\$*" != *" am -q "*.patch ]] || echo other >>"$OUT/series/queue/linux/tools/perf/b.c"
-	END
-	chmod +x "$TMP/t/bin/git"
-	submit 1 --part core
-	printed "git am does not make the files of the patches from the mails"
-	absent "$OUT/mails"
-}
-
 run_tests
