@@ -35,9 +35,9 @@ Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org
 
 Build and output:
   --arch ARCH       $(arch__list | paste -s -d ' ') (default: this machine's; cross-built: arm64)
-  --out DIR         directory for linux/, build/ and perf. Default: out/TAG, followed by
-                    -ARCH for a foreign architecture, by -unpatched for --no-patches,
-                    and by -sanitize or -sanitize-thread for --sanitize
+  --out DIR         directory for the results. Default: out/TAG, followed by -ARCH for a
+                    foreign architecture, by -unpatched for --no-patches, and by -sanitize
+                    or -sanitize-thread for --sanitize
   --sanitize[=KIND] build with clang and sanitizers. KIND is 'address' (default, takes twice
                     as long: AddressSanitizer, UndefinedBehaviorSanitizer and the
                     instrumentation for libFuzzer) or 'thread' (ThreadSanitizer)
@@ -48,20 +48,15 @@ Build and output:
   --quiet           print only errors, warnings and the last two lines
   --help            this text
 
-Results in DIR:
-  linux/            the patched tree; quilt push, pop and refresh work in it
-  linux.git/        what git knows of the tree
-  build/            the objects
-  perf              built from linux/ as the last complete run left it
-  bpf-stamp         tools/bpf-stamp, but not with --no-patches or a foreign ARCH
-  apply-and-build.log
+Results in DIR: linux/ (the patched tree; quilt push, pop and refresh work in it), linux.git/
+(what git knows of it), build/ (the objects), perf, apply-and-build.log; and bpf-stamp of
+tools/, but not with --no-patches or a foreign ARCH
 
 Environment:
   PBM_CACHE         cache of downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
                     ~/.cache/perf-bpf-metadata)
   PBM_MIRROR        default of --mirror
-  PBM_PATCHES       directory with the series (TAG/series) and the patches that a
-                    series names (default: patches)
+  PBM_PATCHES       directory with the series, TAG/series, and their patches (default: patches)
   PBM_PINS          the table of tags, sources and checksums (default: scripts/pins)
 
 The last two lines printed are the path of the perf and its version.
@@ -69,28 +64,9 @@ Exit status: 0 done, 2 could not run.
 END
 }
 
-parse_options()
-{
-	options__parse "$@" <<-'END'
-		--source:	OPT_SOURCE
-		--git:		OPT_GIT
-		--mirror:	OPT_MIRROR
-		--jobs:		JOBS
-		--arch:		OPT_ARCH
-		--out:		OPT_OUT
-		--no-patches	OPT_PATCHES	no
-		--sanitize::	OPT_SANITIZE	address
-		--clean		OPT_CLEAN	yes
-		--no-install	OPT_INSTALL	no
-		--stop-after:	OPT_STOP
-		--quiet		PBM_QUIET	1
-	END
-}
-
 check_options()
 {
 	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
-	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	arch__load "$OPT_ARCH"
 	[[ $OPT_SANITIZE =~ ^(|address|thread)$ ]] ||
 		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
@@ -136,14 +112,10 @@ print_inputs()
 	local version=$SOURCE_VERSION
 
 	[[ $version = "$PIN_VERSION" ]] || version="$version, a substitute for $TAG ($PIN_VERSION)"
-	msg "tag       $TAG"
 	msg "source    $SOURCE_FROM"
-	msg "version   $version"
-	msg "checksum  $SOURCE_ID"
+	msg "version   $version, $SOURCE_ID"
 	msg "patches   ${SERIES_FILE:-none}${SERIES_FILE:+ (${#SERIES_PATCHES[@]})}"
 	msg "output    $OUT_DIR"
-	msg "cache     $CACHE_DIR"
-	msg "jobs      $JOBS"
 }
 
 check_features()
@@ -194,7 +166,20 @@ OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_A
 OPT_PATCHES=yes OPT_SANITIZE='' OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
 
-parse_options "$@"
+options__parse "$@" <<-'END'
+	--source:	OPT_SOURCE
+	--git:		OPT_GIT
+	--mirror:	OPT_MIRROR
+	--jobs:		JOBS
+	--arch:		OPT_ARCH
+	--out:		OPT_OUT
+	--no-patches	OPT_PATCHES	no
+	--sanitize::	OPT_SANITIZE	address
+	--clean		OPT_CLEAN	yes
+	--no-install	OPT_INSTALL	no
+	--stop-after:	OPT_STOP
+	--quiet		PBM_QUIET	1
+END
 check_options
 pin__load "$TAG"
 if [[ $OPT_PATCHES = yes ]]; then series__load "$TAG"; else series__load; fi

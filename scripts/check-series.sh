@@ -52,7 +52,6 @@ END
 
 check_options()
 {
-	[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $JOBS: not a number from 1 up"
 	[[ $OPT_FAST = no || -z $OPT_CHANGED ]] || die_usage "--fast builds nothing, and excludes --changed"
 	pin__check_tag "$TAG"
 	series__load "$TAG"

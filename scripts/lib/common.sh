@@ -1,42 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Messages, exit codes and long steps, shared by the scripts.
-#
-#	msg TEXT...			progress, on stdout; silent with PBM_QUIET=1
-#	warn TEXT			on stderr
-#	die TEXT [NEXT-STEP...]		on stderr, exit 2 (could not run)
-#	die_usage TEXT			die, with a hint at --help
-#	end_failed			exit 1 after the script has reported a failed test or check
-#	on_exit COMMAND...		run COMMAND at exit, in reverse order of the calls
-#	take_lock FILE WHAT		take an exclusive lock; if it is held, say so and wait
-#	release_lock			release the lock that was taken last
-#	take_machine_lock		take the lock for BPF programs on this machine
-#	log_to FILE			empty FILE; from now on, run_logged writes to FILE
-#	run_logged LABEL COMMAND...	run a long step with its output in the log, and return its
-#					status. If COMMAND is a function, it must chain its commands
-#					with &&, because errexit may be off
-#	run_step COMMAND...		run COMMAND in a process group of its own, which a signal
-#					to the script ends, and return its status
-#	wait_for_group PID		wait until all processes of this group have ended
-#	end_steps SIGNAL		end the steps in STEP_PIDS
-#	die_logged TEXT [NEXT-STEP...]	die, and print the end and the path of the log
-#	clean_git ARGUMENT...		run git without the user's settings
-#	check_root			die unless this is root
-#	check_bpftool			die if there is no bpftool
-#
-# Reads:
-#	PBM_QUIET	1: print no progress, see msg
-#	PBM_BPFTOOL	path or name of bpftool (default: bpftool)
-# Sets:
-#	STEP_PIDS	leaders of the running process groups; code that starts a group
-#			adds its leader here, so that the group ends with the script
-#	REPO_DIR	top of the checkout
-#	CACHE_DIR	$PBM_CACHE, or a directory below $XDG_CACHE_HOME or ~/.cache;
-#			common.sh does not create the directory
+# Messages, exit codes and long steps, shared by the scripts. The other libraries source this one, so it
+# may be read twice.
 #
 # Exit status of every script: 0 done, 1 a test or a check failed, 2 could not run. A signal ends the
-# script as that signal. The other libraries source this one, so it may be read twice.
+# script as that signal.
+#
+# Reads:
+#	PBM_QUIET	1: print no progress
+#	PBM_BPFTOOL	path or name of bpftool (default: bpftool)
+# Sets:
+#	REPO_DIR	top of the checkout
+#	CACHE_DIR	$PBM_CACHE, or a directory below $XDG_CACHE_HOME or ~/.cache; not created here
+#	STEP_PIDS	leaders of the running process groups; code that starts a group adds its
+#			leader here, so that the group ends with the script
 
 ! declare -F die_logged >/dev/null || return 0
 
@@ -62,6 +40,7 @@ IS_EXPECTED=no
 MACHINE_LOCK=/sys/kernel
 MACHINE_FD=
 
+# Print progress.
 msg()
 {
 	[[ ${PBM_QUIET:-0} = 1 ]] || printf '%s\n' "$*"
@@ -72,6 +51,7 @@ warn()
 	printf '%s: warning: %s\n' "$PROGRAM" "$1" >&2
 }
 
+# die TEXT [NEXT-STEP...]: the script could not run.
 die()
 {
 	printf '%s: error: %s\n' "$PROGRAM" "$1" >&2
@@ -85,13 +65,15 @@ die_usage()
 	die "$1" "$PROGRAM --help lists the options"
 }
 
+# End the script after it has reported a failed test or check.
 end_failed()
 {
 	IS_EXPECTED=yes
 	exit 1
 }
 
-# Quote the command, so that eval does not split its arguments.
+# on_exit COMMAND...: run COMMAND at exit, in reverse order of the calls. It is quoted, so that eval does
+# not split its arguments.
 on_exit()
 {
 	EXIT_COMMANDS+=("${*@Q}")
@@ -106,7 +88,8 @@ run_exit_commands()
 	done
 }
 
-# Because the step has a group of its own, a signal that is sent only to this script also ends it.
+# run_step COMMAND...: run a long step, and return its status. Because it has a process group of its own, a
+# signal that is sent only to this script also ends it.
 run_step()
 {
 	local status=0
@@ -132,6 +115,7 @@ wait_for_group()
 	kill -KILL -- "-$group" 2>/dev/null || :
 }
 
+# end_steps SIGNAL
 end_steps()
 {
 	local pid
@@ -174,6 +158,7 @@ trap 'end_by_signal TERM' TERM
 trap 'end_by_signal HUP' HUP
 
 # All commands that the script starts inherit a lock. So it is held until the last of them has ended.
+# wait_for_lock FD WHO
 wait_for_lock()
 {
 	flock --nonblock "$1" && return
@@ -181,6 +166,7 @@ wait_for_lock()
 	run_step flock "$1" < /dev/null
 }
 
+# take_lock FILE WHAT, and at its end release_lock
 take_lock()
 {
 	local fd
@@ -198,6 +184,7 @@ release_lock()
 	unset 'LOCK_FDS[-1]'
 }
 
+# The lock for BPF programs on this machine
 take_machine_lock()
 {
 	exec {MACHINE_FD}<"$MACHINE_LOCK"
@@ -210,6 +197,8 @@ log_to()
 	: > "$LOG_FILE"
 }
 
+# run_logged LABEL COMMAND...: run a step with its output in the log, and return its status. If COMMAND
+# is a function, it must chain its commands with &&, because errexit may be off.
 run_logged()
 {
 	msg "$1 ..."
@@ -217,6 +206,7 @@ run_logged()
 	run_step "${@:2}" >> "$LOG_FILE" 2>&1 < /dev/null
 }
 
+# die, and print the end and the path of the log.
 die_logged()
 {
 	printf '%s: the log ends:\n' "$PROGRAM" >&2
@@ -225,7 +215,7 @@ die_logged()
 	die "$@"
 }
 
-# These settings could change the form of patches, or call a hook or gpg.
+# Run git without the user's settings, which could change the form of patches, or call a hook or gpg.
 clean_git()
 {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \

@@ -56,6 +56,7 @@ options__parse()
 			shift
 		fi
 		[[ -z ${is_instead[$option]} ]] || alone=$option
+		[[ $option != --jobs || $value =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $value: not a number from 1 up"
 		printf -v "${variables[$option]}" %s "$value"
 		shift
 	done

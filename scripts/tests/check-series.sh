@@ -118,7 +118,8 @@ pack_upstream_test()
 	cp -a "$TMP/fixture/linux-0.1" "$TMP/t"
 	mkdir -p "$TMP/t/linux-0.1/tools/perf/tests/shell"
 	echo "echo \"\$(perf version) [$1]\"" > "$TMP/t/linux-0.1/tools/perf/tests/shell/test_bpf_metadata.sh"
-	repack_kernel "$TMP/t/linux-0.1" linux-0.1.tar.xz
+	tar -C "$TMP/t" -cJf "$CACHE/linux-0.1.tar.xz" linux-0.1
+	pin_archive linux-0.1.tar.xz
 }
 
 test_parts_are_built_and_tested()

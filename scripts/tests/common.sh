@@ -79,7 +79,11 @@ test_five_scripts_have_help_and_refuse_nonsense()
 		refuses "$script" --frobnicate v6.16
 		refuses "$script" v6.16 v6.16
 		refuses "$script" v9.9
+		printed "use one of: v6"
 	done
+	refuses apply-and-build --git /x --source /y v6.16
+	refuses apply-and-build --jobs 0 v6.16
+	refuses apply-and-build --sanitize=memory v6.16
 	refuses fuzz --time 0 v6.16
 	refuses run-selftests --sanitize --vm v6.16
 	refuses run-selftests --expected-skips /none v6.16

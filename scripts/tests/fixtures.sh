@@ -1,22 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Replacements for a kernel, packages and the network, so that the scripts run in seconds: a
-# "kernel" v0.1 of a few files, whose Makefile only copies files, its pin, and stubs in PATH. Tests
-# source this file instead of lib.sh.
-#
-# Each test begins without an output directory, with a cache that has the tag's own tarball,
-# and with a series of two parts with one patch each. It may also call
-#
-#	call_script SCRIPT ARGUMENT...	run the script with these replacements, in place
-#					of this shell
-#	expect STATUS SCRIPT ARGUMENT... the same with expect_status
-#	write_patch PART/NAME FILE LINE TEXT	a patch at the end of v0.1's series that changes
-#					the line into the text
-#	make_good PART/NAME FILE	give the patch the form that check-series.sh accepts
-#	write_good_series		a series that check-series.sh accepts
-#	repack_kernel DIR ARCHIVE	pack a tag's source DIR as ARCHIVE in the cache, pin it
-#	pin_archive ARCHIVE		write the checksum of this cached file into the pin
+# Replacements for a kernel, packages and the network, so that the scripts run in seconds: a "kernel" v0.1
+# of a few files, whose Makefile only copies files, its pin, and stubs in PATH. Tests source this file
+# instead of lib.sh. Each test begins without an output directory, with a cache that has the tag's own
+# tarball, and with a series of two parts with one patch each.
 #
 # Environment, of the scripts that are called:
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
@@ -27,8 +15,7 @@
 #	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
-#	PINS OUT CACHE SUBMISSION	paths for the scripts that are called; $TMP/t/bin is the
-#					first directory of their PATH
+#	PINS OUT CACHE SUBMISSION	paths for the scripts that are called
 #	PATCHES SERIES			the directory with v0.1's patches, and its series
 #	$TMP/calls.COMMAND		the arguments of each call of a stub
 
@@ -36,6 +23,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 REAL_PATH=$PATH
 
+# make_kernel DIR SUBLEVEL
 make_kernel()
 {
 	local dir=$1 sublevel=$2 i
@@ -76,12 +64,7 @@ make_kernel()
 	END
 }
 
-repack_kernel()
-{
-	tar -C "${1%/*}" -cJf "$CACHE/$2" "${1##*/}"
-	pin_archive "$2"
-}
-
+# pin_archive ARCHIVE: write the checksum of this cached file into the pin
 pin_archive()
 {
 	sed "s/^\(source.*$1.\)[0-9a-f]*/\1$(print_sum "$CACHE/$1")/" "$TMP/pins" > "$TMP/t/pins"
@@ -195,14 +178,7 @@ differences()
 	((status == 1))
 }
 
-list_patch()
-{
-	mkdir -p "${SERIES%/*}"
-	! grep -qxF "$1" "$SERIES" 2>/dev/null || return 0
-	grep -q "^# part ${1%%/*}:" "$SERIES" 2>/dev/null || echo "# part ${1%%/*}: what it is for" >> "$SERIES"
-	echo "$1" >> "$SERIES"
-}
-
+# write_patch PART/NAME FILE LINE TEXT: a patch at the end of v0.1's series that changes the line
 write_patch()
 {
 	local name=$1 file=$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
@@ -211,7 +187,9 @@ write_patch()
 	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
 	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
 		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
-	list_patch "$name"
+	! grep -q -s -x -F "$name" "$SERIES" || return 0
+	grep -q -s "^# part ${name%%/*}:" "$SERIES" || echo "# part ${name%%/*}: what it is for" >> "$SERIES"
+	echo "$name" >> "$SERIES"
 }
 
 start_test()
@@ -225,6 +203,7 @@ start_test()
 	write_patch core/b.patch b.c 2 'b two'
 }
 
+# make_good PART/NAME FILE: give the patch the form that check-series.sh accepts
 make_good()
 {
 	cat - "$PATCHES/$1" > "$PATCHES/$1.new" <<-END
@@ -252,7 +231,7 @@ write_good_series()
 # A shell in the background ignores interrupts, but the script must not.
 call_script()
 {
-	exec env --default-signal=INT PATH="$TMP/t/bin:$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
+	exec env --default-signal=INT PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
 		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
 }
 
