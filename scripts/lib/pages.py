@@ -82,7 +82,7 @@ def rst_blocks(text):
             not_run = None
 
 
-def readme_blocks(text):
+def readme_blocks(text, is_readme):
     with open(README_NOT_RUN, encoding="utf-8") as listed:
         reasons = dict(line.strip().rsplit("\t", 1) for line in listed if not line.startswith("#"))
     end, block = 0, None
@@ -102,14 +102,14 @@ def readme_blocks(text):
         if not not_run and not block.commands and not re.search(r"\S\t", lines):
             block.commands.append((lines.split("\n"), []))
         yield block
-    for first in reasons:
+    for first in reasons if is_readme else ():
         die(f"{README_NOT_RUN}: no block of the README begins with: {first}", "correct or remove the line")
 
 
 def read_blocks(page):
     with open(page, encoding="utf-8") as source:
         text = source.read()
-    return list(rst_blocks(text) if page.endswith(".rst") else readme_blocks(text))
+    return list(rst_blocks(text) if page.endswith(".rst") else readme_blocks(text, page == "README"))
 
 
 def run_commands(commands):

@@ -5,13 +5,13 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# expect_page STATUS: test-pages.sh must end with this status for the page on stdin
+# expect_page STATUS [NAME]: test-pages.sh must end with this status for the page on stdin
 expect_page()
 {
 	((EUID == 0)) || skip "needs root"
 	/usr/bin/python3 -c 'import docutils' || skip "needs python3-docutils"
-	cat > "$TMP/t/page.rst"
-	expect_status "$1" "$SCRIPTS_DIR/test-pages.sh" "$TMP/t/page.rst"
+	cat > "$TMP/t/${2:-page.rst}"
+	expect_status "$1" "$SCRIPTS_DIR/test-pages.sh" "$TMP/t/${2:-page.rst}"
 }
 
 test_pages_that_are_right_pass()
@@ -98,6 +98,41 @@ test_each_difference_from_a_page_fails()
 	printed "# failed: false"
 	printed "# did not run to its end: exit 0"
 	printed "pass:1 fail:9 skip:0"
+}
+
+# In the page, each '>' is a tab.
+test_each_command_of_a_block_without_prompts_counts()
+{
+	tr '>' '\t' > "$TMP/t/text" <<-'END'
+		A loop:
+
+		>for i in 1 2; do
+		>	echo $i
+		>done
+
+		It prints:
+
+		>1
+		>2
+
+		A table, which is not run:
+
+		>1>first
+		>2>second
+
+		And:
+
+		>false
+		>true
+		>echo one
+
+		It prints:
+
+		>one
+	END
+	expect_page 1 readme < "$TMP/t/text"
+	printed "# failed: false"
+	printed "pass:1 fail:1 skip:1"
 }
 
 test_a_page_leaves_no_file_and_no_process()
