@@ -107,12 +107,12 @@ test_patch_adds_and_deletes_files()
 
 test_patch_that_does_not_apply()
 {
-	sed -i 's/^ b 3/ b drei/' "$PATCHES/core/b.patch"
+	sed -i 's/^ b 5/ b five/' "$PATCHES/core/b.patch"
 	refused "Hunk #1 FAILED" v0.1
 	printed "scripts/queue import v0.1 stops at it"
 	write_patch core/b.patch b.c 2 'b two'
 	build 0 v0.1
-	sed -i 's/^ b 3/ b drei/' "$PATCHES/core/b.patch"
+	sed -i 's/^ b 5/ b five/' "$PATCHES/core/b.patch"
 	build 2 v0.1
 	holds "$OUT/linux/tools/perf/b.c" "b two"
 	[[ -x $OUT/perf ]] || fail "the perf of the old tree is gone"
