@@ -6,7 +6,6 @@
 #	build__load_args KIND	set BUILD_ARGS, the arguments of make, for no sanitizers (''), or for
 #				those of 'address' or 'thread'
 #	build__make		make perf in BUILD_DIR from TREE_DIR, with BUILD_ARGS
-#	build__install PREFIX DIR	run perf's own "make install" for PREFIX, into DIR
 #
 # Reads:
 #	CACHE_DIR TREE_DIR BUILD_DIR JOBS CROSS_*
@@ -60,23 +59,4 @@ build__make()
 			CCACHE_BASEDIR="${BUILD_DIR%/*}" CCACHE_NOHASHDIR=1 "CCACHE_IGNOREOPTIONS=-Wp,-MT*")
 	env "${ccache[@]}" PYTHONDONTWRITEBYTECODE=1 SHELLCHECK_OPTS=--norc \
 		make -C "$TREE_DIR/tools/perf" O="$BUILD_DIR" JOBS="$JOBS" "${BUILD_ARGS[@]}"
-}
-
-# Debian's asciidoc starts the first python3 in PATH, which must be Debian's. Without
-# ASCIIDOC_NO_ROFF, the man pages would show ".ft C" as text with docbook-xsl 1.73 and later.
-build__make_man_pages()
-{
-	PATH="/usr/bin:$PATH" make -C "$TREE_DIR/tools/perf/Documentation" -j "$JOBS" OUTPUT="$BUILD_DIR/" \
-		ASCIIDOC_NO_ROFF=1 prefix="$1" DESTDIR="$2" install-man
-}
-
-# One object of perf contains PREFIX. make compiles this object again, and links perf in BUILD_DIR
-# again. PERF does not change, because it is a copy.
-build__install()
-{
-	build__load_args ''
-	BUILD_ARGS+=(prefix="$1" DESTDIR="$2" install-bin)
-	run_logged "make install of perf" build__make || die_logged "perf cannot be installed" "see the log"
-	run_logged "make perf's man pages" build__make_man_pages "$@" ||
-		die_logged "the man pages cannot be made" "correct what the log shows and run it again"
 }

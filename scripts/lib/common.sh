@@ -103,29 +103,22 @@ run_step()
 	return "$status"
 }
 
-# Wait for the whole group: when its leader has ended, make may still remove half-written files.
-wait_for_group()
-{
-	local group=$1 tries
-
-	for ((tries = 0; tries < 100; tries++)); do
-		kill -0 -- "-$group" 2>/dev/null || return 0
-		sleep 0.1
-	done
-	kill -KILL -- "-$group" 2>/dev/null || :
-}
-
 # end_steps SIGNAL
 end_steps()
 {
-	local pid
+	local pid tries
 
 	for pid in "${STEP_PIDS[@]}"; do
 		kill "-$1" -- "-$pid" 2>/dev/null || :
 	done
+	# Wait for whole groups: when a leader has ended, make may still remove half-written files.
 	for pid in "${STEP_PIDS[@]}"; do
 		wait "$pid" 2>/dev/null || :
-		wait_for_group "$pid"
+		for ((tries = 0; tries < 100; tries++)); do
+			kill -0 -- "-$pid" 2>/dev/null || continue 2
+			sleep 0.1
+		done
+		kill -KILL -- "-$pid" 2>/dev/null || :
 	done
 	STEP_PIDS=()
 }

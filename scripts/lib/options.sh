@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Parse the arguments of the scripts: options, and one TAG at the end.
+# Parse the arguments of the scripts: options, and one TAG at the end. In a script with a function
+# print_usage, which -h and --help call:
 #
-# Usage (in a script with a function print_usage):
 #	options__parse "$@" <<-'END'
 #		--clean		OPT_CLEAN	yes
 #		--out:		OPT_OUT
 #		--sanitize::	OPT_SANITIZE	address
-#		--uninstall	OPT_UNINSTALL	yes	instead
 #	END
 #
 # A line has an option, the variable that it sets, and the value. An option with a colon has an
-# argument, which is the value. With two colons, the argument is optional. A
-# variable keeps its value if its option isn't given. -h and --help call
-# print_usage. After an option with "instead", no TAG is given.
+# argument, which is the value. With two colons, the argument is optional. A variable keeps its value
+# if its option isn't given.
 #
 # Sets:
-#	TAG		empty after an option with "instead"
+#	TAG
 #	OPTIONS_PASSED	the given options that scripts pass on to other scripts: --mirror,
 #			--jobs, --no-install, --quiet
 
@@ -26,10 +24,10 @@
 # shellcheck disable=SC2034 # the scripts read TAG and OPTIONS_PASSED
 options__parse()
 {
-	local option variable value instead parsed short=h long=help alone=
-	local -A variables values has_argument is_instead
+	local option variable value parsed short=h long=help
+	local -A variables values has_argument
 
-	while read -r option variable value instead; do
+	while read -r option variable value; do
 		case $option in
 		--*)	long+=,${option#--} ;;
 		*)	short+=${option#-} ;;
@@ -37,7 +35,6 @@ options__parse()
 		[[ $option != *: ]] || has_argument[${option%%:*}]=yes
 		variables[${option%%:*}]=$variable
 		values[${option%%:*}]=$value
-		is_instead[${option%%:*}]=$instead
 	done
 	parsed=$(getopt --name "$PROGRAM" --options "$short" --longoptions "$long" -- "$@") ||
 		die_usage "wrong options"
@@ -55,13 +52,11 @@ options__parse()
 			value=${2:-$value}
 			shift
 		fi
-		[[ -z ${is_instead[$option]} ]] || alone=$option
 		[[ $option != --jobs || $value =~ ^[1-9][0-9]*$ ]] || die_usage "--jobs $value: not a number from 1 up"
 		printf -v "${variables[$option]}" %s "$value"
 		shift
 	done
 	shift
-	[[ -z $alone || $# -eq 0 ]] || die_usage "$alone takes no TAG"
-	[[ -n $alone || $# -eq 1 ]] || die_usage "one TAG is needed, $# given"
-	TAG=${1:-}
+	(($# == 1)) || die_usage "one TAG is needed, $# given"
+	TAG=$1
 }
