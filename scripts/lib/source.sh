@@ -8,6 +8,7 @@
 #				from kernel.org or from Debian's pool. Its sha256 is verified
 #	source__use_git REPO TAG	set SOURCE_* to the tag in this git tree
 #	source__use_tarball FILE	set SOURCE_* to this file
+#	source__unpack DIR	unpack what perf needs of the source
 #	source__stream		print the source as a tar archive with one top directory
 #
 # Reads:
@@ -21,14 +22,6 @@
 #	SOURCE_FROM	the origin of the source, for messages
 
 . "${BASH_SOURCE[0]%/*}/pin.sh"
-
-# Neither perf nor its tests need these paths, which are nine tenths of the tree.
-SOURCE_EXCLUDES=(
-	--anchored --wildcards --no-wildcards-match-slash
-	'--exclude=*/'{'drivers/*','fs/*',sound,net,crypto,mm,security,samples,rust}
-	'--exclude=*/Documentation/'{devicetree,translations,userspace-api,admin-guide,networking,driver-api,gpu}
-	'--exclude=*/arch/*/'{boot/dts,configs} '--exclude=*/.git'
-)
 
 source__sha256()
 {
@@ -121,6 +114,7 @@ source__use_git()
 }
 
 # Accept a tarball with a pinned checksum, or with the right version in its top Makefile.
+# shellcheck disable=SC2034 # the scripts read SOURCE_FROM
 source__use_tarball()
 {
 	local sum entry
@@ -146,4 +140,18 @@ source__stream()
 	*.xz)	xz -T 0 -dc -- "$SOURCE_PATH" ;;
 	*)	gzip -dcf -- "$SOURCE_PATH" ;;
 	esac
+}
+
+# source__unpack DIR: unpack the source, without paths that neither perf nor its tests need. They are nine
+# tenths of the tree.
+source__unpack()
+{
+	local excludes=(
+		--anchored --wildcards --no-wildcards-match-slash
+		'--exclude=*/'{'drivers/*','fs/*',sound,net,crypto,mm,security,samples,rust}
+		'--exclude=*/Documentation/'{devicetree,translations,userspace-api,admin-guide,networking,driver-api,gpu}
+		'--exclude=*/arch/*/'{boot/dts,configs} '--exclude=*/.git'
+	)
+
+	source__stream | tar -x -C "$1" --strip-components=1 --no-same-owner "${excludes[@]}"
 }

@@ -42,6 +42,7 @@ tree__state()
 	tree__git rev-parse HEAD
 }
 
+# shellcheck disable=SC2034 # the scripts read SOURCE_FROM
 tree__use_base()
 {
 	local id version
@@ -80,7 +81,7 @@ tree__fill()
 {
 	rm -rf -- "$OUT_DIR"/{linux,linux.git,build,perf} &&
 		mkdir -p -- "$OUT_DIR"/linux/{drivers,fs} && tree__git init -q &&
-		source__stream | tar -x -C "$OUT_DIR/linux" --strip-components=1 --no-same-owner "${SOURCE_EXCLUDES[@]}" &&
+		source__unpack "$OUT_DIR/linux" &&
 		printf '#define PERF_VERSION "%s"\n' "$SOURCE_VERSION" > "$OUT_DIR/linux/PERF-VERSION-FILE" &&
 		tree__stage && tree__git commit -q -m "$SOURCE_ID $SOURCE_VERSION" && tree__git tag base
 }
