@@ -92,27 +92,19 @@ defect()
 	((++NR_DEFECTS))
 }
 
-# Print the patches of the pinned tag that this tag neither has nor lists as not needed.
-print_missing()
-{
-	local pinned
-
-	pinned=$SERIES_TOP/$(pin__of_state pinned)/series
-	[[ ! -f $pinned ]] || comm -13 \
-		<(sed 's/^# not needed: \([^:]*\): [^:]*: ..*/\1/; /^#/d' "$SERIES_FILE" | sort) \
-		<(series__entries "$pinned" | sort)
-}
-
+# The series has each patch of the pinned tag, or a line "# not needed: PATCH: since|by VERSION: REASON".
 check_entries()
 {
-	local entry
+	local entry pinned
 
 	while read -r entry; do
 		defect "$entry" "not in the series"
 	done < <(series__print_unlisted)
-	while read -r entry; do
+	pinned=$SERIES_TOP/$(pin__of_state pinned)/series
+	[[ ! -f $pinned ]] || while read -r entry; do
 		defect "$entry" "neither in the series nor said to be not needed"
-	done < <(print_missing)
+	done < <(comm -13 <(sed 's/^# not needed: \([^:]*\): [^:]*: ..*/\1/; /^#/d' "$SERIES_FILE" | sort) \
+		<(series__entries "$pinned" | sort))
 }
 
 # The order of the parts, line numbers, diffstats and modes are those that git makes of the patches.

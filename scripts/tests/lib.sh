@@ -2,19 +2,7 @@
 # shellcheck shell=bash
 #
 # Shared by the tests of the scripts. selftests/lib/core.sh explains what a test is. Each test
-# begins with an empty directory $TMP/t. It may call
-#
-#	expect_status STATUS COMMAND...	run the command, set $PRINTED to its output, and fail
-#					unless it ends with this status
-#	refuses SCRIPT ARGUMENT...	fail unless the script prints an error and ends with 2
-#	printed TEXT			fail unless $PRINTED contains the text
-#	holds FILE REGEX		fail unless a line of the file matches
-#	absent FILE			fail if the file exists
-#	ends_with STATUS		fail unless the process $HANGING in the background ends
-#					with this status
-#
-# Sets:
-#	SCRIPTS_DIR			scripts/
+# begins with an empty directory $TMP/t.
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 # shellcheck source=selftests/lib/core.sh
@@ -28,16 +16,18 @@ start_test()
 	mkdir -- "$TMP/t"
 }
 
+# expect_status STATUS COMMAND...: run the command, set $PRINTED to its output, and fail unless it ends
+# with this status
 expect_status()
 {
-	local wanted=$1 status=0
+	local status=0
 
-	shift
-	PRINTED=$("$@" 2>&1) || status=$?
-	printf '%s\n' "--- $* ($status)" "$PRINTED"
-	((status == wanted)) || fail "status $status, not $wanted"
+	PRINTED=$("${@:2}" 2>&1) || status=$?
+	printf '%s\n' "--- ${*:2} ($status)" "$PRINTED"
+	((status == $1)) || fail "status $status, not $1"
 }
 
+# refuses SCRIPT ARGUMENT...: fail unless the script prints an error and ends with 2
 refuses()
 {
 	expect_status 2 "$SCRIPTS_DIR/$1.sh" "${@:2}"
@@ -49,6 +39,7 @@ printed()
 	[[ $PRINTED = *"$1"* ]] || fail "not printed: $1"
 }
 
+# holds FILE REGEX
 holds()
 {
 	grep -q -- "$2" "$1" || fail "$1 does not hold: $2"
@@ -59,7 +50,8 @@ absent()
 	[[ ! -e $1 ]] || fail "$1 is there"
 }
 
-# After a signal, the status is 128 plus the number of the signal.
+# ends_with STATUS: fail unless the process $HANGING in the background ends with this status. After a
+# signal, the status is 128 plus the number of the signal.
 ends_with()
 {
 	local status=0
