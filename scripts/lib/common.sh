@@ -103,15 +103,15 @@ run_step()
 	return "$status"
 }
 
-# end_steps SIGNAL
-end_steps()
+# Wait for whole groups: when a leader has ended, make may still remove half-written files.
+end_by_signal()
 {
 	local pid tries
 
+	trap '' INT TERM HUP
 	for pid in "${STEP_PIDS[@]}"; do
 		kill "-$1" -- "-$pid" 2>/dev/null || :
 	done
-	# Wait for whole groups: when a leader has ended, make may still remove half-written files.
 	for pid in "${STEP_PIDS[@]}"; do
 		wait "$pid" 2>/dev/null || :
 		for ((tries = 0; tries < 100; tries++)); do
@@ -120,13 +120,6 @@ end_steps()
 		done
 		kill -KILL -- "-$pid" 2>/dev/null || :
 	done
-	STEP_PIDS=()
-}
-
-end_by_signal()
-{
-	trap '' INT TERM HUP
-	end_steps "$1"
 	printf '\n%s: interrupted; you can run it again\n' "$PROGRAM" >&2
 	run_exit_commands
 	trap - EXIT "$1"
