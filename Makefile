@@ -39,7 +39,7 @@ tools = $(basename $(pages))
 MAKEOVERRIDES =
 # Only one object of perf contains the prefix. With the arguments of the first build, make compiles no other
 # object again. out/TAG/perf does not change, because it is a copy.
-args = $(shell sed -n 's/^arg //p' $(out)/.state/built)
+args = $(shell sed -n 's/^arg //p' $(out)/build/built)
 where = prefix=$(home) DESTDIR=$(DESTDIR)
 
 all:

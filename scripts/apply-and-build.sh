@@ -134,7 +134,7 @@ check_features()
 }
 
 # Remove perf in BUILD_DIR first: fuzz.sh may have linked a fuzzer with the same name there. The file
-# "built" says from what PERF was built. PERF is a copy, because install.sh links perf again.
+# "built" says from what PERF was built. PERF is a copy, because make install links perf again.
 build_perf()
 {
 	local state
@@ -184,8 +184,8 @@ check_options
 pin__load "$TAG"
 if [[ $OPT_PATCHES = yes ]]; then series__load "$TAG"; else series__load; fi
 open_output
-[[ -z $OPT_SANITIZE ]] || PERF_PACKAGES+=(libclang-rt-dev)
-packages__require "$OPT_INSTALL" git "${PERF_PACKAGES[@]}"
+packages__require_build "$OPT_INSTALL" -P nocheck
+[[ -z $OPT_SANITIZE ]] || packages__require "$OPT_INSTALL" libclang-rt-dev
 arch__prepare_cross
 find_source
 print_inputs

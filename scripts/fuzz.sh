@@ -43,44 +43,6 @@ Exit status: 0 no findings, 1 findings, 2 could not run.
 END
 }
 
-parse_options()
-{
-	options__parse "$@" <<-'END'
-		--time:		OPT_TIME
-		--replay	OPT_REPLAY	yes
-		--out:		OPT_OUT
-		--mirror:	OPT_MIRROR
-		--jobs:		JOBS
-		--no-install	OPT_INSTALL	no
-	END
-}
-
-check_options()
-{
-	pin__check_tag "$TAG"
-	[[ $OPT_TIME =~ ^[1-9][0-9]*$ ]] || die_usage "--time $OPT_TIME: not a number of seconds from 1 up"
-}
-
-resolve_paths()
-{
-	OUT_DIR=$(realpath -m -- "${OPT_OUT:-$REPO_DIR/out/$TAG-sanitize}")
-	TREE_DIR=$OUT_DIR/linux
-	BUILD_DIR=$OUT_DIR/build
-	PERF=$OUT_DIR/perf
-	FUZZ_DIR=$OUT_DIR/fuzz
-	FUZZ=$FUZZ_DIR/fuzz
-	LOG=$FUZZ_DIR/log
-}
-
-open_output()
-{
-	mkdir -p -- "$FUZZ_DIR/corpus" "$FUZZ_DIR/findings" "$FUZZ_DIR/templates"
-	take_lock "$FUZZ_DIR/lock" "$FUZZ_DIR"
-	log_to "$FUZZ_DIR/build.log"
-}
-
-# --- build --------------------------------------------------------------------
-
 # perf's own make links the fuzzer, with another main().
 build_fuzz()
 {
@@ -95,9 +57,18 @@ build_fuzz()
 		mv -f -- "$BUILD_DIR/perf" "$FUZZ_DIR/fuzz"
 }
 
+# Set OUT_DIR, FUZZ_DIR and what build.sh reads, and build the fuzzer.
+# shellcheck disable=SC2034 # build.sh reads these variables
 prepare_fuzz()
 {
-	[[ ! $FUZZ -nt $PERF || ! $FUZZ -nt $SOURCE ]] || return 0
+	OUT_DIR=$REPO_DIR/out/$TAG-sanitize TREE_DIR=$REPO_DIR/out/$TAG-sanitize/linux
+	BUILD_DIR=$OUT_DIR/build PERF=$OUT_DIR/perf FUZZ_DIR=$OUT_DIR/fuzz
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --sanitize --out "$OUT_DIR" "$TAG" ||
+		die "there is no perf to fuzz" "see above; then run this again"
+	mkdir -p -- "$FUZZ_DIR/corpus" "$FUZZ_DIR/findings" "$FUZZ_DIR/templates"
+	take_lock "$FUZZ_DIR/lock" "$FUZZ_DIR"
+	log_to "$FUZZ_DIR/build.log"
+	[[ ! $FUZZ_DIR/fuzz -nt $PERF || ! $FUZZ_DIR/fuzz -nt $SELFTESTS_DIR/fuzz/fuzz.c ]] || return 0
 	run_logged "build the fuzzer" build_fuzz || die_logged "the fuzzer does not build" "see the log"
 }
 
@@ -158,7 +129,7 @@ die_found()
 	end_failed
 }
 
-OPT_TIME=1800 OPT_REPLAY=no OPT_OUT=''
+OPT_TIME=1800 OPT_REPLAY=no
 JOBS=$(nproc)
 
 options__parse "$@" <<-'END'

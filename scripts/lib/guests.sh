@@ -53,8 +53,7 @@ kernel__choose_source()
 		[[ $entry = *-perf.tar.* ]] || full+=("$entry")
 	done
 	PIN_SOURCES=("${full[@]}")
-	OPT_SOURCE='' OPT_GIT=''
-	source__find_or_fetch /nonexistent
+	source__find_or_fetch
 }
 
 kernel__key()
@@ -70,8 +69,6 @@ kernel__key()
 # kernel__make_all DIR: Kconfig silently drops options with unmet dependencies, so check the result.
 kernel__make_all()
 {
-	# shellcheck disable=SC2034 # read by source.sh
-	local SOURCE_EXCLUDES=()
 	local make=(make -C "$1/linux" O="$1/build" ARCH="$ARCH" CROSS_COMPILE="$ARCH_CROSS" -j "$JOBS")
 
 	mkdir -p -- "$1/linux" "$1/build" &&

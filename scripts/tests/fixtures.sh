@@ -12,7 +12,6 @@
 #	STUB_FEATURES=NAMES		the features of the perf that is built
 #	STUB_CURL_FILE, STUB_CURL_STATUS	curl's download and status
 #	STUB_CURL_FAILS=TEXT		curl fails for addresses with this text
-#	STUB_VM, STUB_VM2, STUB_KVM, STUB_CONSOLE	see make_qemu_stub
 #
 # Sets:
 #	PINS OUT CACHE SUBMISSION	paths for the scripts that are called
