@@ -3,7 +3,7 @@
 #
 # Run the tests of the scripts, one file per CPU at a time. Most tests do not build perf. They use a
 # "kernel" of a few files whose Makefile copies files, and stubs in place of package tools, network and
-# QEMU. tests/install.sh installs the perf of v6.16 into a Debian that mmdebstrap makes.
+# QEMU. tests/package.sh installs the package into a Debian that mmdebstrap makes.
 #
 #	scripts/test-scripts.sh			all of them
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
