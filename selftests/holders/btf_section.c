@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <bpf/bpf.h>
+#include <unistd.h>
 
 #define PREFIX "bpf_metadata_"
 
@@ -111,4 +111,35 @@ int section__create_map(struct section *sec)
 void section__exit(struct section *sec)
 {
 	btf__free(sec->btf);
+}
+
+int add_function(struct btf *btf, const char *name, enum btf_func_linkage linkage)
+{
+	int ret = checked(btf__add_int(btf, "int", 4, BTF_INT_SIGNED), "int");
+	int arg = checked(btf__add_ptr(btf, 0), "pointer");
+	int proto = checked(btf__add_func_proto(btf, ret), "prototype");
+
+	checked(btf__add_func_param(btf, "ctx", arg), "parameter");
+	return checked(btf__add_func(btf, name, linkage, proto), name);
+}
+
+int load_socket_filter(const char *name, const struct bpf_insn *insns, int nr_insns,
+		       struct bpf_prog_load_opts *opts, __u32 *id)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+	int fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, nr_insns,
+				       opts), name);
+
+	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
+	*id = info.id;
+	return fd;
+}
+
+void wait_for_end_of_input(void)
+{
+	char buf[64];
+
+	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
+		;
 }

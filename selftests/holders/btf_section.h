@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sections of variables, and the maps that hold them, with handmade BTF. An error ends the
+ * Sections of variables, the maps that hold them, and programs, with handmade BTF. An error ends the
  * program with a message.
  */
 #ifndef PBM_BTF_SECTION_H
 #define PBM_BTF_SECTION_H
 
 #include <stdint.h>
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 
 #define SECTION_MAX_VARS 64
@@ -39,5 +40,14 @@ int section__create_map(struct section *sec);
 void section__exit(struct section *sec);
 
 int create_map(const char *name, const char *value, int size, int btf_fd, int value_type);
+
+/* Adds "int NAME(void *)", and returns its type. */
+int add_function(struct btf *btf, const char *name, enum btf_func_linkage linkage);
+
+/* Loads a socket filter. Returns its file descriptor, and sets its id. */
+int load_socket_filter(const char *name, const struct bpf_insn *insns, int nr_insns,
+		       struct bpf_prog_load_opts *opts, __u32 *id);
+
+void wait_for_end_of_input(void);
 
 #endif

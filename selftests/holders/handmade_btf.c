@@ -5,11 +5,10 @@
  *
  *   handmade_btf types       enum64, signed, narrow and wide enums, chars of gcc, ...
  *   handmade_btf maps        several maps with equal keys; some are not metadata. A second
- *                            program has only the last one
+ *                            program has only the last one. A map of the third has two
+ *                            variables with the same name
  *   handmade_btf second      the second of two maps has no key. A second program has only
  *                            this map
- *   handmade_btf twice       two variables of a map have the same name
- *   handmade_btf no-btf      a program without BTF whose map has BTF
  *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
  *                            or they refer to it
  *   handmade_btf bare        neither the program nor its map has BTF
@@ -27,9 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <linux/filter.h>
 #include "btf_section.h"
 
@@ -39,27 +35,29 @@
 static int load_program_btf(const char *name, int *func)
 {
 	struct btf *btf = btf__new_empty();
-	int proto, arg, ret;
 
 	if (!btf)
 		die("btf__new_empty");
-	ret = checked(btf__add_int(btf, "int", 4, BTF_INT_SIGNED), "int");
-	arg = checked(btf__add_ptr(btf, 0), "pointer");
-	proto = checked(btf__add_func_proto(btf, ret), "prototype");
-	checked(btf__add_func_param(btf, "ctx", arg), "parameter");
-	*func = checked(btf__add_func(btf, name, BTF_FUNC_GLOBAL, proto), name);
+	*func = add_function(btf, name, BTF_FUNC_GLOBAL);
 	checked(btf__load_into_kernel(btf), "program BTF");
 	return btf__fd(btf);
 }
 
-static int load_insns(const char *name, bool with_btf, const struct bpf_insn *insns, int nr_insns)
+/* Without REFERS, the program does not refer to its map. */
+static int load_program(const char *name, bool with_btf, int refers)
 {
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = refers },
+		{},
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int skipped = refers ? 0 : 2;
 	struct bpf_func_info func = {};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	int type;
-	int fd;
+	int type, fd;
+	__u32 id;
 
 	if (with_btf) {
 		opts.prog_btf_fd = load_program_btf(name, &type);
@@ -68,36 +66,17 @@ static int load_insns(const char *name, bool with_btf, const struct bpf_insn *in
 		opts.func_info_cnt = 1;
 		opts.func_info_rec_size = sizeof(func);
 	}
-	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, nr_insns,
-				   &opts), name);
-	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
-	printf("%u %s\n", info.id, name);
+	fd = load_socket_filter(name, insns + skipped, 4 - skipped, &opts, &id);
+	printf("%u %s\n", id, name);
 	return fd;
 }
 
-static void load_program(const char *name, bool with_btf, const int *maps, int nr_maps)
+static void load_bound_program(const char *name, bool with_btf, const int *maps, int nr_maps)
 {
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = load_insns(name, with_btf, insns, sizeof(insns) / sizeof(insns[0]));
+	int fd = load_program(name, with_btf, 0);
 
 	for (int i = 0; i < nr_maps; i++)
 		checked(bpf_prog_bind_map(fd, maps[i], NULL), "bind map");
-}
-
-static void load_referring_program(const char *name, bool with_btf, int map)
-{
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_1,
-		  .src_reg = BPF_PSEUDO_MAP_VALUE, .imm = map },
-		{},
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-
-	load_insns(name, with_btf, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 static void add_enums(struct section *sec)
@@ -212,6 +191,12 @@ static int int_map(const char *section, int value, const char *const *keys)
 
 #define KEYS(...) ((const char *const[]) { __VA_ARGS__, NULL })
 
+/* A map without BTF */
+static int bare_map(void)
+{
+	return create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0);
+}
+
 static void load_types(void)
 {
 	struct section sec;
@@ -219,7 +204,7 @@ static void load_types(void)
 
 	build_types(&sec);
 	map = section__create_map(&sec);
-	load_program("handmade_types", true, &map, 1);
+	load_bound_program("handmade_types", true, &map, 1);
 }
 
 static void load_maps(void)
@@ -231,9 +216,20 @@ static void load_maps(void)
 		int_map(".rodata", 4, KEYS("in_rodata", "equal")),
 		int_map(".rodata.a", 5, KEYS("in_a", "equal")),
 	};
+	struct section sec;
+	int id, twice;
 
-	load_program("handmade_maps", true, maps, 5);
-	load_program("handmade_last", true, maps + 4, 1);
+	load_bound_program("handmade_maps", true, maps, 5);
+	load_bound_program("handmade_last", true, maps + 4, 1);
+
+	section__init(&sec, ".rodata");
+	id = checked(btf__add_int(sec.btf, "int", 4, BTF_INT_SIGNED), "int");
+	section__add(&sec, id, 4, "first", 1, NULL, NULL);
+	section__add(&sec, id, 4, "equal", 1, NULL, NULL);
+	section__add(&sec, id, 4, "equal", 2, NULL, NULL);
+	section__add(&sec, id, 4, "last", 1, NULL, NULL);
+	twice = section__create_map(&sec);
+	load_bound_program("handmade_twice", true, &twice, 1);
 }
 
 static void load_second(void)
@@ -243,31 +239,8 @@ static void load_second(void)
 		int_map(".rodata.b", 2, KEYS("")),
 	};
 
-	load_program("handmade_second", true, maps, 2);
-	load_program("handmade_none", true, maps + 1, 1);
-}
-
-/* Two variables have the same name and different values. Another variable follows. */
-static void load_twice(void)
-{
-	struct section sec;
-	int id, map;
-
-	section__init(&sec, ".rodata");
-	id = checked(btf__add_int(sec.btf, "int", 4, BTF_INT_SIGNED), "int");
-	section__add(&sec, id, 4, "first", 1, NULL, NULL);
-	section__add(&sec, id, 4, "equal", 1, NULL, NULL);
-	section__add(&sec, id, 4, "equal", 2, NULL, NULL);
-	section__add(&sec, id, 4, "last", 1, NULL, NULL);
-	map = section__create_map(&sec);
-	load_program("handmade_twice", true, &map, 1);
-}
-
-static void load_no_btf(void)
-{
-	int map = int_map(".rodata", 7, KEYS("key"));
-
-	load_program("handmade_no_btf", false, &map, 1);
+	load_bound_program("handmade_second", true, maps, 2);
+	load_bound_program("handmade_none", true, maps + 1, 1);
 }
 
 /* The types in the map's BTF have names that are not names of functions. */
@@ -275,74 +248,53 @@ static void load_names(void)
 {
 	int map = int_map(".rodata", 7, KEYS("key", "owner", "version"));
 
-	load_program("bound", true, &map, 1);
-	load_program("bound_no_btf", false, &map, 1);
-	load_referring_program("refers", true, map);
-	load_referring_program("refers_no_btf", false, map);
+	load_bound_program("bound", true, &map, 1);
+	load_bound_program("bound_no_btf", false, &map, 1);
+	load_program("refers", true, map);
+	load_program("refers_no_btf", false, map);
 }
 
 static void load_bare(void)
 {
-	int map = create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0);
+	int map = bare_map();
 
-	load_program("handmade_bare", false, &map, 1);
-}
-
-static void load_plain_program(const char *name, int btf, int func, int line, int result)
-{
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = result },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	const struct bpf_func_info funcs = { .type_id = func };
-	const struct bpf_line_info lines = { .file_name_off = line, .line_off = line };
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	int fd;
-
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_btf_fd = btf);
-	if (func) {
-		opts.func_info = &funcs;
-		opts.func_info_cnt = 1;
-		opts.func_info_rec_size = sizeof(funcs);
-	} else {
-		opts.line_info = &lines;
-		opts.line_info_cnt = 1;
-		opts.line_info_rec_size = sizeof(lines);
-	}
-	fd = checked(bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, name, "GPL", insns, 2, &opts),
-		     name);
-	checked(bpf_obj_get_info_by_fd(fd, &info, &len), name);
-	printf("%u %s\n", info.id, name);
+	load_bound_program("handmade_bare", false, &map, 1);
 }
 
 static void load_plain(void)
 {
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = getpid() },
+		{ .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -getpid() },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
 	/* Line info needs a string. The name of the type "int" is at this place in the strings. */
-	const int line = 1;
+	const struct bpf_line_info line = { .file_name_off = 1, .line_off = 1 };
+	struct bpf_func_info func = {};
 	char name[64];
-	int btf, func;
+	__u32 id;
+	int btf, type;
 
 	snprintf(name, sizeof(name), "handmade_plain_%d", getpid());
-	btf = load_program_btf(name, &func);
-	load_plain_program(name, btf, func, 0, getpid());
-	load_plain_program(name, btf, func, 0, getpid());
-	load_plain_program(name, btf, 0, line, -getpid());
+	btf = load_program_btf(name, &type);
+	func.type_id = type;
+	LIBBPF_OPTS(bpf_prog_load_opts, with_func, .prog_btf_fd = btf, .func_info = &func,
+		    .func_info_cnt = 1, .func_info_rec_size = sizeof(func));
+	LIBBPF_OPTS(bpf_prog_load_opts, with_line, .prog_btf_fd = btf, .line_info = &line,
+		    .line_info_cnt = 1, .line_info_rec_size = sizeof(line));
+	for (int i = 0; i < 3; i++) {
+		load_socket_filter(name, i < 2 ? insns : insns + 2, 2,
+				   i < 2 ? &with_func : &with_line, &id);
+		printf("%u %s\n", id, name);
+	}
 }
 
 static void load_unbound(void)
 {
-	load_referring_program("refers", true, int_map(".rodata", 7, KEYS("key")));
-	load_program("refers_not", true, NULL, 0);
-	load_referring_program("no_map_btf", true, create_map(".rodata", "\7\0\0\0\0\0\0", 8, 0, 0));
-}
-
-static void wait_for_end_of_input(void)
-{
-	char buf[64];
-
-	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
-		;
+	load_program("refers", true, int_map(".rodata", 7, KEYS("key")));
+	load_program("refers_not", true, 0);
+	load_program("no_map_btf", true, bare_map());
 }
 
 int main(int argc, char **argv)
@@ -354,8 +306,6 @@ int main(int argc, char **argv)
 		{ "types", load_types },
 		{ "maps", load_maps },
 		{ "second", load_second },
-		{ "twice", load_twice },
-		{ "no-btf", load_no_btf },
 		{ "names", load_names },
 		{ "bare", load_bare },
 		{ "plain", load_plain },
@@ -378,6 +328,6 @@ int main(int argc, char **argv)
 		wait_for_end_of_input();
 		return 0;
 	}
-	fprintf(stderr, "usage: handmade_btf types|maps|twice|no-btf|names|bare|plain|unbound, or: handmade_btf want types\n");
+	fprintf(stderr, "usage: handmade_btf MODE, or: handmade_btf want types\n");
 	return 2;
 }

@@ -7,29 +7,16 @@
 . "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
-# Record, and write the sorted entries of the first held program to $TMP/got.
-entries_of_held()
-{
-	record "$TMP/data"
-	show "$TMP/data"
-	values entries "$TMP/data.script" "$(symbol_of 0)" | sort >"$TMP/got"
-}
-
+# want_entries INDEX KEY VALUE...: perf script shows these entries of program HELD_IDS[INDEX]
 want_entries()
 {
-	printf '%s\t%s\n' "$@" | sort >"$TMP/want"
-	same entries "$TMP/want" "$TMP/got"
+	values entries "$TMP/data.script" "$(symbol_of "$1")" | sort >"$TMP/got"
+	printf '%s\t%s\n' "${@:2}" | sort >"$TMP/want"
+	same "entries of ${HELD_NAMES[$1]}" "$TMP/want" "$TMP/got"
 }
 
-test_keys_of_two_read_only_sections_are_recorded()
-{
-	hold two_sections
-	entries_of_held
-	want_entries first '"in .rodata"' second '"in .rodata.more"'
-}
-
-# The keys of the other map can be those of another version.
-test_program_is_unknown_if_one_of_its_maps_is_not_read()
+# If one of the maps is not read, the keys of the other can be those of another version.
+test_keys_of_two_sections_are_recorded_or_the_program_is_unknown()
 {
 	local map nr perf
 
@@ -38,7 +25,8 @@ test_program_is_unknown_if_one_of_its_maps_is_not_read()
 	hold two_sections
 	perf=("$PBM_PERF" record -N -q -a -e cpu-clock -o "$TMP/data" -- true)
 	strace -qq -o "$TMP/calls" -e trace=bpf "${perf[@]}"
-	perfdata block "$TMP/data" | cut -f 1 | grep -x -e "${HELD_IDS[0]}"
+	show "$TMP/data"
+	want_entries 0 first '"in .rodata"' second '"in .rodata.more"'
 	map=$("$BPFTOOL" prog show id "${HELD_IDS[0]}" | sed -n 's/.* map_ids \([0-9]*\),.*/\1/p')
 	nr=$(awk -v call="MAP_GET_FD_BY_ID, {map_id=$map," '/^bpf\(/ { n++; if (index($0, call)) { print n; exit } }' "$TMP/calls")
 	strace -qq -o "$TMP/calls" -e trace=bpf -e inject="bpf:error=EMFILE:when=$nr+" "${perf[@]}"
@@ -51,23 +39,16 @@ test_program_is_unknown_if_one_of_its_maps_is_not_read()
 }
 
 # The maps .data and .rodatax come first, but they do not count, because they are not named like
-# read-only sections. The next map is .rodata.b.
-test_first_map_wins_on_equal_keys_and_only_rodata_counts()
+# read-only sections. The next map is .rodata.b. perf reads the map that two programs have only once. BTF
+# with two variables of the same name is valid, although compilers do not write it.
+test_first_map_and_first_variable_win_on_equal_keys_and_only_rodata_counts()
 {
 	hold_handmade maps
-	entries_of_held
-	want_entries equal 3 in_b 3 in_rodata 4 in_a 5
-	# perf reads the map that both programs have only once.
-	values entries "$TMP/data.script" "$(symbol_of 1)" | sort >"$TMP/got"
-	want_entries equal 5 in_a 5
-}
-
-# BTF with two variables of the same name is valid, although compilers do not write it.
-test_first_variable_wins_on_equal_names()
-{
-	hold_handmade twice
-	entries_of_held
-	want_entries first 1 equal 1 last 1
+	record "$TMP/data"
+	show "$TMP/data"
+	want_entries 0 equal 3 in_b 3 in_rodata 4 in_a 5
+	want_entries 1 equal 5 in_a 5
+	want_entries 2 first 1 equal 1 last 1
 }
 
 test_programs_that_share_a_map_have_equal_metadata()
@@ -80,8 +61,7 @@ test_programs_that_share_a_map_have_equal_metadata()
 	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
 	# On a slow machine, check only some of the programs.
 	for ((i = 0; i < 20; i += SCALE)); do
-		values entries "$TMP/data.script" "$(symbol_of "$i")" >"$TMP/got"
-		want_entries version '"shared"'
+		want_entries "$i" version '"shared"'
 	done
 }
 
@@ -95,41 +75,27 @@ test_program_without_metadata_has_no_record()
 	shows_no_record "$(symbol_of 0)"
 }
 
-test_program_without_btf_has_the_metadata_of_its_map()
-{
-	hold_handmade no-btf
-	entries_of_held
-	want_entries key 7
-}
-
 # Each held program has a record with the name of its function.
 want_named_records()
 {
 	local i
 
+	show "$TMP/data"
 	((${#HELD_IDS[@]} == 4)) || fail "${#HELD_IDS[@]} programs are loaded, not 4"
 	for i in "${!HELD_IDS[@]}"; do
 		has_ksymbol "$TMP/data" "$(symbol_of "$i")"
-		values entries "$TMP/data.script" "$(symbol_of "$i")" | sort >"$TMP/got"
-		want_entries key 7 owner 7 version 7
+		want_entries "$i" key 7 owner 7 version 7
 	done
 }
 
-# The functions of the programs are not in the BTF of the map.
+# Two of the programs have no BTF. The functions of the others are not in the BTF of the map.
 test_records_have_the_names_of_functions()
-{
-	hold_handmade names
-	record "$TMP/data"
-	show "$TMP/data"
-	want_named_records
-}
-
-test_records_of_programs_that_load_have_the_names_of_functions()
 {
 	start_recording "$TMP/data" -a
 	hold_handmade names
 	stop_recording
-	show "$TMP/data"
+	want_named_records
+	record "$TMP/data"
 	want_named_records
 }
 
@@ -146,16 +112,13 @@ test_metadata_is_unknown_if_the_map_cannot_be_opened()
 {
 	# BPF_MAP_GET_FD_BY_ID fails with EMFILE.
 	deny_bpf 14 24
-	hold -o busy_v1
-	spend 0 $((100000 / SCALE))
-	PBM_PERF=$TMP/denied-perf record "$TMP/data" -F 999
-	want_unknown "$(own busy)"
-	release
 	PBM_PERF=$TMP/denied-perf start_recording "$TMP/data" -a -F 999
 	hold -o busy_v1
 	spend 0 $((100000 / SCALE))
 	"${WORKLOAD[@]}"
 	stop_recording
+	want_unknown "$(own busy)"
+	PBM_PERF=$TMP/denied-perf record "$TMP/data" -F 999
 	want_unknown "$(own busy)"
 }
 

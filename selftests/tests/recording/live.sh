@@ -8,78 +8,117 @@
 . "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
-# Check the output of perf script, because perfdata.py cannot read files of -z and --threads.
-check_shown()
+check_data()
 {
-	show "$1"
-	check_churn "$TMP/list" "$1.script"
-}
-
-test_program_that_loads_and_stays()
-{
-	start_recording "$TMP/data" -a
-	start_churn -s 3
-	await_churn ready
-	await_read
-	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 	perfdata check "$TMP/data"
 }
 
-test_program_that_loads_just_before_the_end()
-{
-	start_recording "$TMP/data" -a
-	start_churn -s 3
-	await_churn ready
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-# Each bpf() call of perf's side band thread takes 50 ms, and it makes several for each program. So
-# when the recording ends, it has not read all programs. It goes on as slowly until perf ends.
-test_many_programs_that_load_just_before_the_end()
-{
-	start_slow_recording delay_enter=50000
-	hold_command "$OUTPUT/hold" -d -n 4 bench_1_1_4_0.bpf.o
-	await "the first read" slow_reads 1
-	stop_recording
-	printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
-	perfdata block "$TMP/data" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want" >"$TMP/got" || :
-	same "programs in the header" "$TMP/want" "$TMP/got"
-}
-
-test_program_that_is_unloaded_before_the_end()
-{
-	start_recording "$TMP/data" -a
-	churn -n 6 -t 60
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-	perfdata check "$TMP/data"
-}
-
-test_program_that_is_unloaded_long_before_the_end()
-{
-	start_recording "$TMP/data" -a
-	churn -n 3
-	"$OUTPUT/churn" -n 100 -f 4 -t 500 -l 1 -p 2 </dev/null >>"$TMP/list"
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-# Succeed if none of the programs in $TMP/list is loaded.
-programs_have_ended()
+# Succeed if only the $1 programs that stay are loaded of those in $TMP/list.
+others_have_ended()
 {
 	"$BPFTOOL" prog show | sed -n 's/^\([0-9]*\): .*/\1/p' >"$TMP/programs"
 	cut -d ' ' -f 2 "$TMP/list" >"$TMP/ids"
-	! grep -q -x -F -f "$TMP/ids" "$TMP/programs"
+	(($(grep -c -x -F -f "$TMP/ids" "$TMP/programs") == $1))
 }
 
-# perf has read each program more than once, and must not keep it open.
-test_perf_record_does_not_keep_unloaded_programs_in_the_kernel()
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+interrupt_recording()
+{
+	local status=0
+
+	kill -INT "$PERF_PID"
+	await "the end of perf record" has_ended "$PERF_PID"
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	check_messages "$TMP/perf.err"
+	((status == 0 || status == 130)) || fail "perf record ends with status $status"
+}
+
+# perf has read each program more than once, and must not keep it open when it is unloaded. Many that
+# end sooner do not push out its set.
+test_programs_that_load_and_unload()
 {
 	start_recording "$TMP/data" -a
-	churn -n 20 -t 100
-	await "the end of all programs" programs_have_ended
+	start_churn -s 3
+	await_churn ready
+	churn -n 20 -f 4 -t 100
+	"$OUTPUT/churn" -n 100 -f 24 -t 500 -l 1 </dev/null >>"$TMP/list"
+	await "the end of all programs except those that stay" others_have_ended 3
+	interrupt_recording
+	check_data
+}
+
+# loads_are_recorded OPTION...: with these options, perf records programs that load and unload, and programs
+# that load just before the end. perfdata.py cannot read files of -z and --threads.
+loads_are_recorded()
+{
+	start_recording "$TMP/data" "$@"
+	churn -n 3 "${CHURN[@]}"
+	start_churn -s 3 -f 4 "${CHURN[@]}"
+	await_churn ready
+	stop_recording
+	show "$TMP/data"
+	check_churn "$TMP/list" "$TMP/data.script"
+	case $* in
+	*-z|*--threads)	;;
+	*)		check_data ;;
+	esac
+}
+
+# many_programs FILE N: load N programs in N * 10 ms while perf records, and a quarter as many that stay. Most can
+# end before perf has read them.
+many_programs()
+{
+	all_only
+	start_recording "$1" -a
+	start_churn -s $(($2 / 4)) -t $(($2 * 10))
+	"$OUTPUT/churn" -n "$2" -f 10001 -t $(($2 * 10)) -l 0,5,20,100,300,1,50,150,10 </dev/null >>"$TMP/list"
+	await_churn ready
+	stop_recording
+	[[ $1 = "$TMP/data" ]] || mv "$TMP/stdout" "$TMP/data"
+	check_data
+}
+
+CHURN=()
+
+test_2000_programs_that_load_in_20_seconds()	{ many_programs "$TMP/data" 2000; }
+test_400_programs_that_load_in_4_seconds_in_a_pipe()	{ many_programs - 400; }
+test_programs_that_load_with_threads()		{ loads_are_recorded -a --threads; }
+test_programs_that_load_with_overwrite()	{ loads_are_recorded -a --overwrite; }
+test_programs_that_load_with_tail_synthesize()	{ loads_are_recorded -a --tail-synthesize; }
+
+test_programs_that_refer_to_their_maps_at_load()
+{
+	CHURN=(-b load)
+	loads_are_recorded -a
+}
+
+test_programs_that_load_with_compression()
+{
+	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
+	loads_are_recorded -a -z
+}
+
+test_programs_that_load_with_off_cpu()
+{
+	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
+	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
+	loads_are_recorded -a --off-cpu
+}
+
+test_events_that_are_enabled_and_disabled_by_control()
+{
+	start_recording "$TMP/data" -a -D -1
+	churn -n 3
+	control enable
+	churn -n 3 -f 4
+	control disable
+	churn -n 3 -f 7
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 }
@@ -94,10 +133,6 @@ test_program_without_metadata_that_loads()
 	await_read
 	stop_recording
 	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
-	"$PBM_PERF" data convert --to-json "$TMP/json" -i "$TMP/data"
-	python3 -c 'import json, sys
-progs = json.load(open(sys.argv[1], encoding="utf-8"))["bpf-metadata"]
-assert [p["metadata"] for p in progs if p["id"] == int(sys.argv[2])] == [{}], progs' "$TMP/json" "${HELD_IDS[0]}"
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
 	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
@@ -116,80 +151,34 @@ test_program_of_a_recorded_process()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# start_loaders FILE OPTION...: start perf record, whose workload loads 6 programs in each of two
-# processes, and await perf. Sets LOADERS_PID.
-start_loaders()
-{
-	rm -f "$TMP/loaders"
-	mkfifo "$TMP/loaders"
-	exec {LOADERS}<>"$TMP/loaders"
-	"$PBM_PERF" record -N -e cpu-clock -F 97 -k mono "${@:2}" -o "$1" -- \
-		"$OUTPUT/churn" -n 12 -p 2 -l wait <"$TMP/loaders" >"$TMP/list" 2>"$TMP/loaders.err" {LOADERS}>&- &
-	LOADERS_PID=$!
-	await "both processes of the workload" wait_in_list 2
-	PERF_PID=$LOADERS_PID await_read
-}
-
-wait_in_list()
-{
-	(($(grep -c -x waiting "$TMP/list" || true) == $1))
-}
-
-# Let the workload unload its programs, and await the end of perf record.
-end_loaders()
-{
-	printf '\n\n' >&"$LOADERS"
-	exec {LOADERS}>&-
-	wait "$LOADERS_PID"
-	check_messages "$TMP/loaders.err"
-}
-
-test_program_of_the_workload()
-{
-	start_loaders "$TMP/data"
-	end_loaders
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-test_program_that_loads_while_a_pipe_is_written()
-{
-	start_recording - -a
-	churn -n 3
-	start_churn -s 3 -f 4
-	await_churn ready
-	stop_recording
-	check_churn "$TMP/list" "$TMP/stdout"
-	perfdata check "$TMP/stdout"
-}
-
 shows_record_of()
 {
 	control ping
 	grep -q -e "^PERF_RECORD_BPF_METADATA prog $1\$" "$TMP/script"
 }
 
-test_live_reader_gets_metadata_while_perf_records()
+# A reader of the pipe gets the metadata while perf records.
+test_programs_that_load_while_a_pipe_is_read()
 {
 	local reader
 
 	hold simple
 	rm -f "$TMP/stdout"
 	mkfifo "$TMP/stdout"
-	"$PBM_PERF" script --show-bpf-events -i - <"$TMP/stdout" >"$TMP/script" 2>"$TMP/script.err" &
+	tee "$TMP/data" <"$TMP/stdout" |
+		"$PBM_PERF" script --show-bpf-events -i - >"$TMP/script" 2>"$TMP/script.err" &
 	reader=$!
 	start_recording - -a
 	await "the record in perf script" shows_record_of "$(symbol_of 0)"
+	release
+	churn -n 3
+	start_churn -s 3 -f 4
+	await_churn ready
 	stop_recording
 	wait "$reader" || fail "perf script: $(cat "$TMP/script.err")"
 	rm "$TMP/stdout"
-}
-
-test_program_that_refers_to_its_map_at_load()
-{
-	start_recording "$TMP/data" -a
-	churn -n 3 -b load
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
+	check_churn "$TMP/list" "$TMP/script"
+	check_data
 }
 
 # map_is_bound_late OPTION...: with this option, churn binds a map when it is told to. Meanwhile, perf
@@ -230,7 +219,7 @@ test_map_that_is_bound_after_the_first_look()
 
 test_second_map_that_is_bound_after_the_first_look()
 {
-	map_is_bound_late -m wait
+	map_is_bound_late -m
 	check_churn --more "$TMP/list" "$TMP/data"
 }
 
@@ -259,11 +248,26 @@ test_map_that_is_bound_after_the_last_look()
 # perf starts, and reads the program, before the map is bound.
 test_map_that_is_bound_while_recording_starts()
 {
-	start_churn -s 3 -f 4 -b 800
+	start_churn -s 1 -b wait
+	await_churn waiting
 	start_recording "$TMP/data" -a
+	tell_churn
 	await_churn ready
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
+}
+
+# The BTF of the program describes the map.
+test_program_whose_map_is_not_bound_when_perf_ends_is_unknown()
+{
+	start_recording "$TMP/data" -a
+	start_churn -s 1 -f 2 -b wait
+	await_churn waiting
+	await_read
+	stop_recording
+	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_2' || fail "the file lacks the program"
+	perfdata without "$TMP/data" | cut -f 2 >"$TMP/without"
+	! grep -x churn_2 "$TMP/without" || fail "the file says that the program has no metadata, which perf can't know"
 }
 
 # Print the offset of the end of a file's data, from its header
@@ -327,27 +331,32 @@ test_programs_that_load_while_recording_starts()
 	done
 }
 
-# record_beside PERF FILE COMMAND...: record with PERF to FILE while the command runs
-record_beside()
-{
-	"$1" record -N -a -e cpu-clock -F 97 -k mono -o "$2" -- "${@:3}" </dev/null >>"$TMP/list" 2>"$TMP/beside.err" ||
-		fail "$1 record: $(cat "$TMP/beside.err")"
-}
-
-# If two perfs record, kernels up to at least v6.18 write oversized events about programs.
+# If two perfs record, kernels up to at least v6.18 write oversized events about programs. The programs of
+# one are in its workload.
 test_programs_that_load_while_two_perfs_record()
 {
-	local file
+	local file beside
 
 	start_recording "$TMP/data" -a
-	start_loaders "$TMP/beside" -a
+	rm -f "$TMP/loader"
+	mkfifo "$TMP/loader"
+	"$PBM_PERF" record -N -e cpu-clock -F 97 -k mono -o "$TMP/beside" -- \
+		"$OUTPUT/churn" -n 12 -l wait <"$TMP/loader" >"$TMP/list" 2>"$TMP/beside.err" &
+	beside=$!
+	exec {LOADER}>"$TMP/loader"
+	await "the workload" grep -q -x waiting "$TMP/list"
 	await_read
-	end_loaders
+	PERF_PID=$beside await_read
+	echo >&"$LOADER"
+	exec {LOADER}>&-
+	wait "$beside"
+	check_messages "$TMP/beside.err"
 	stop_recording
 	for file in data beside; do
 		check_churn "$TMP/list" "$TMP/$file"
-		perfdata check "$TMP/$file"
-		check_shown "$TMP/$file"
+		perfdata check-records "$TMP/$file"
+		show "$TMP/$file"
+		check_churn "$TMP/list" "$TMP/$file.script"
 		# churn has loaded the programs. perf finds the name "churn" by the sample id of
 		# the event.
 		sed -n 's/^ *\([^ ]*\) .*PERF_RECORD_KSYMBOL .* flags 0x0 name bpf_prog_[0-9a-f]*_\(churn_.*\)/\1 \2/p' \
@@ -365,100 +374,14 @@ test_newer_perf_that_records_at_the_same_time()
 {
 	peer_perf
 	start_recording "$TMP/data" -a --no-buildid-mmap
-	record_beside "$PBM_PEER_PERF" "$TMP/beside" sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
+	"$PBM_PEER_PERF" record -N -a -e cpu-clock -F 97 -o "$TMP/beside" -- \
+		sh -c 'for i in 1 2 3 4 5; do /bin/true; done'
 	stop_recording
 	"$PBM_PERF" report --stdio -i "$TMP/data" >"$TMP/out"
 	grep -q -e '^# Samples: [1-9]' "$TMP/out"
 	# perf reads the build IDs of the newer perf.
 	"$PBM_PERF" script --show-mmap-events -i "$TMP/beside" >"$TMP/out"
 	grep -q -e 'PERF_RECORD_MMAP2 .* <[0-9a-f]\{40\}>\]: ' "$TMP/out" || fail "no build ID of $PBM_PEER_PERF"
-}
-
-test_compressed_file()
-{
-	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
-	start_recording "$TMP/data" -a -z
-	churn -n 3
-	stop_recording
-	check_shown "$TMP/data"
-}
-
-test_threads()
-{
-	start_recording "$TMP/data" -a --threads
-	churn -n 3
-	start_churn -s 3 -f 4
-	await_churn ready
-	stop_recording
-	check_shown "$TMP/data"
-}
-
-test_overwrite()
-{
-	start_recording "$TMP/data" -a --overwrite
-	churn -n 3
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-	perfdata check "$TMP/data"
-}
-
-test_tail_synthesize()
-{
-	start_churn -s 3
-	await_churn ready
-	start_recording "$TMP/data" -a --tail-synthesize
-	churn -n 3 -f 4
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-	perfdata check "$TMP/data"
-}
-
-test_events_that_are_enabled_later()
-{
-	launch_recording "$TMP/data" -a -D 500
-	await "the message: Events disabled" grep -q -s -x 'Events disabled' "$TMP/perf.err"
-	churn -n 3
-	control ping
-	churn -n 3 -f 4
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-test_events_that_are_enabled_and_disabled_by_control()
-{
-	start_recording "$TMP/data" -a -D -1
-	churn -n 3
-	control enable
-	churn -n 3 -f 4
-	control disable
-	churn -n 3 -f 7
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-has_ended()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
-interrupt_recording()
-{
-	local status=0
-
-	kill -INT "$PERF_PID"
-	await "the end of perf record" has_ended "$PERF_PID"
-	wait "$PERF_PID" || status=$?
-	PERF_PID=
-	check_messages "$TMP/perf.err"
-	((status == 0 || status == 130)) || fail "perf record ends with status $status"
-}
-
-test_end_by_signal()
-{
-	start_recording "$TMP/data" -a
-	churn -n 3
-	interrupt_recording
-	check_churn "$TMP/list" "$TMP/data"
 }
 
 slow_reads()
@@ -480,6 +403,19 @@ start_slow_recording()
 	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
 	TRACER=$!
 	await "strace" is_traced "$thread"
+}
+
+# Each bpf() call of perf's side band thread takes 50 ms, and it makes several for each program. So
+# when the recording ends, it has not read all programs. It goes on as slowly until perf ends.
+test_many_programs_that_load_just_before_the_end()
+{
+	start_slow_recording delay_enter=50000
+	hold_command "$OUTPUT/hold" -d -n 4 bench_1_1_4_0.bpf.o
+	await "the first read" slow_reads 1
+	stop_recording
+	printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
+	perfdata block "$TMP/data" | cut -f 1 | sort -u | grep -x -F -f "$TMP/want" >"$TMP/got" || :
+	same "programs in the header" "$TMP/want" "$TMP/got"
 }
 
 # A program loads every 50 ms, for longer than await() waits. Each bpf() call of perf takes 60 ms.
@@ -517,26 +453,13 @@ test_program_that_unloads_while_perf_reads_it_is_known()
 		fail "the file does not say that the program has no metadata"
 }
 
-# The BTF of the program describes the map.
-test_program_whose_map_is_not_bound_when_perf_ends_is_unknown()
-{
-	start_recording "$TMP/data" -a
-	start_churn -s 1 -f 2 -b wait
-	await_churn waiting
-	await_read
-	stop_recording
-	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_2' || fail "the file lacks the program"
-	perfdata without "$TMP/data" | cut -f 2 >"$TMP/without"
-	! grep -x churn_2 "$TMP/without" || fail "the file says that the program has no metadata, which perf can't know"
-}
-
-# perf keeps each program open for its own time, however many load after it.
+# perf keeps each program open for its own time, however many load after it and wait for maps.
 test_program_is_let_go_while_others_load()
 {
 	local id others
 
 	start_recording "$TMP/data" -a
-	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -b 500 >"$TMP/others" &
+	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -l 500 -b never </dev/null >"$TMP/others" &
 	others=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $others; end_test" EXIT
@@ -559,28 +482,6 @@ test_programs_that_load_while_few_file_descriptors_are_left()
 	fds=("/proc/$PERF_PID/fd/"*)
 	prlimit --pid "$PERF_PID" --nofile="$((${#fds[@]} + 80))"
 	churn -n 400 -t 20
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-test_sample_filter()
-{
-	native_only "the kernel takes a minute to verify the filter, and perf test also tests it"
-	all_only
-	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
-	start_recording "$TMP/data" -a --filter 'ip > 0'
-	churn -n 3
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
-	perfdata check "$TMP/data"
-}
-
-test_off_cpu()
-{
-	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
-	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
-	start_recording "$TMP/data" -a --off-cpu
-	churn -n 3
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
 }
@@ -610,24 +511,19 @@ has_metadata_without_addresses()
 		"$PBM_UNPATCHED_PERF" report --header-only -i "$1" >"$TMP/out"
 }
 
-test_program_that_loads_while_addresses_are_hidden()
+# perf reads the programs when they load. Then it has to read each as a program that loaded before, not just
+# the first.
+test_programs_while_addresses_are_hidden()
 {
 	start_recording "$TMP/data" -a
 	hide_addresses
-	hold functions
+	hold -n 3 functions
 	"${WORKLOAD[@]}"
 	stop_recording
 	has_metadata_without_addresses "$TMP/data"
-}
-
-# perf has to read each of the programs, not just the first.
-test_programs_that_loaded_before_the_recording_while_addresses_are_hidden()
-{
-	hold -n 3 functions
-	hide_addresses
-	record "$TMP/data"
-	has_metadata_without_addresses "$TMP/data"
-	[[ $(perfdata block "$TMP/data" | grep -c -P "\tversion\t\"functions\"$") -ge 3 ]] ||
+	record "$TMP/later"
+	has_metadata_without_addresses "$TMP/later"
+	[[ $(perfdata block "$TMP/later" | grep -c -P "\tversion\t\"functions\"$") -ge 3 ]] ||
 		fail "the header does not have all 3 programs"
 }
 

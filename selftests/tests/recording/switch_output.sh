@@ -9,9 +9,10 @@
 . "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
-clean_files()
+start_switching()
 {
 	rm -f "$TMP"/data.2*
+	start_recording "$TMP/data" -a "$@"
 }
 
 # switch_by_signal N: make perf switch files. Afterwards there must be N files.
@@ -75,10 +76,11 @@ check_numbers()
 	check_header "$@"
 }
 
-test_each_file_has_the_programs_that_were_loaded_while_perf_wrote_it()
+# files_have_their_programs OPTION...: with these options, each file has the programs that were loaded while
+# perf wrote it.
+files_have_their_programs()
 {
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	start_switching --switch-output "$@"
 	churn -n 2
 	switch_by_signal 1
 	churn -n 2 -f 3
@@ -93,10 +95,14 @@ test_each_file_has_the_programs_that_were_loaded_while_perf_wrote_it()
 	check_numbers 4 5 6
 }
 
+test_each_file_has_the_programs_that_were_loaded_while_perf_wrote_it()	{ files_have_their_programs; }
+test_files_of_overwrite_have_their_programs()	{ files_have_their_programs --overwrite; }
+
 test_programs_that_stay_loaded_are_in_each_file()
 {
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	local n
+
+	start_switching --switch-output
 	start_churn -s 3 -n 1 -l wait
 	await_churn waiting
 	await_read
@@ -110,6 +116,11 @@ test_programs_that_stay_loaded_are_in_each_file()
 	check_numbers 1 1 2 3 4
 	check_numbers 2 2 3 4 5 6 7
 	check_numbers 3 2 3 4
+	for n in 2 3; do
+		perfdata places "$(nth_file $n)" | grep '_churn_[234]$' >"$TMP/places"
+		[[ $(cut -f 1 "$TMP/places" | tr '\n' ' ') = 'begin begin begin ' ]] ||
+			fail "file $n has not one record of each program before the samples: $(cat "$TMP/places")"
+	done
 }
 
 # Hide the other programs of the machine from perf.
@@ -117,8 +128,7 @@ test_a_file_without_programs_does_not_change_the_next_one()
 {
 	# BPF_PROG_GET_NEXT_ID, ENOENT
 	deny_bpf 11 2
-	clean_files
-	PBM_PERF=$TMP/denied-perf start_recording "$TMP/data" -a --switch-output
+	PBM_PERF=$TMP/denied-perf start_switching --switch-output
 	switch_by_signal 1
 	churn -n 2
 	stop_recording
@@ -145,8 +155,7 @@ bind_in_second_file()
 # perf looks again for maps of a new program, even if a file has ended meanwhile.
 test_map_that_is_bound_after_a_switch()
 {
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	start_switching --switch-output
 	start_churn -s 1 -f 760002 -b wait
 	await_churn waiting
 	switch_by_signal 1
@@ -158,8 +167,7 @@ test_map_that_is_bound_after_a_switch()
 # in which libbpf binds maps.
 test_map_of_a_program_that_perf_sees_late_is_bound_after_a_switch()
 {
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	start_switching --switch-output
 	kill -STOP "$PERF_PID"
 	start_churn -s 1 -f 760003 -b wait
 	await_churn waiting
@@ -180,19 +188,29 @@ anonymous_memory()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$PERF_PID/status"
 }
 
+dumped()
+{
+	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
+}
+
+# dump N: switch files, some of which perf may remove
+dump()
+{
+	kill -USR2 "$PERF_PID"
+	await "dump $1" dumped "$1"
+	control ping
+}
+
 # For each file, perf synthesizes the records of three programs with 1 MB of metadata.
 test_memory_does_not_grow_from_file_to_file()
 {
 	local early late n
 
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
-	clean_files
 	hold -n 3 large
-	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	start_switching --switch-output --switch-max-files 2
 	for n in {1..20}; do
-		kill -USR2 "$PERF_PID"
-		await "dump $n" dumped "$n"
-		control ping
+		dump "$n"
 		((n != 5)) || early=$(anonymous_memory)
 	done
 	late=$(anonymous_memory)
@@ -207,8 +225,7 @@ test_programs_that_load_while_perf_switches()
 {
 	local churn
 
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	start_switching --switch-output
 	# Some programs stay until the last file.
 	start_churn -s 20 -f 1001 -t 1000
 	"$OUTPUT/churn" -n $((200 / SCALE)) -t 1000 -l 1,100,300 </dev/null >>"$TMP/list" &
@@ -244,8 +261,7 @@ test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 
 	native_only "the test does not depend on the kernel"
 	command -v strace >/dev/null || skip "strace is not installed"
-	clean_files
-	start_recording "$TMP/data" -a --switch-output
+	start_switching --switch-output
 	kill -STOP "$PERF_PID"
 	kill -USR2 "$PERF_PID"
 	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
@@ -274,22 +290,14 @@ first_cpu()
 	sed 's/[,-].*//' /sys/devices/system/cpu/online
 }
 
-dumped()
-{
-	(($(grep -c 'perf record: Dump ' "$TMP/perf.err" || true) >= $1))
-}
-
 test_files_that_perf_removes_do_not_change_the_remaining_files()
 {
 	local n
 
-	clean_files
-	start_recording "$TMP/data" -a --switch-output --switch-max-files 2
+	start_switching --switch-output --switch-max-files 2
 	for n in 1 2 3 4; do
 		churn -n 1 -f "$n"
-		kill -USR2 "$PERF_PID"
-		await "dump $n" dumped "$n"
-		control ping
+		dump "$n"
 	done
 	stop_recording
 	(($(list_files | wc -l) == 2)) || fail "not 2 files: $(list_files)"
@@ -300,22 +308,21 @@ test_files_that_perf_removes_do_not_change_the_remaining_files()
 	check_numbers 2
 }
 
-# Load programs, some of which stay until the end of the recording.
-churn_for_a_while()
+# churn_and_switch N: load N programs, and a quarter as many that stay, until perf has switched twice. On a
+# slow machine, perf also switches slowly.
+churn_and_switch()
 {
-	start_churn -n 40 -s 10 -t 2500 -l 10,100,300
+	start_churn -n "$1" -s $(($1 / 4)) -t 2500 -l 0,10,100,300
 	await_churn ready
+	await "two switches" has_files 2
+	stop_recording
+	check_files 3
 }
 
 test_switch_by_time()
 {
-	clean_files
-	start_recording "$TMP/data" -a --switch-output=1s
-	churn_for_a_while
-	# On a slow machine, perf also switches slowly.
-	await "two switches" has_files 2
-	stop_recording
-	check_files 3
+	start_switching --switch-output=1s
+	churn_and_switch $((400 / SCALE))
 }
 
 # The first alarm(2) takes two seconds, so the signal comes before this call returns. perf must be
@@ -331,8 +338,7 @@ test_switch_by_time_after_a_slow_start()
 			-e inject=alarm:delay_exit=2000000:when=1 "$PBM_PERF" "\$@"
 	END
 	chmod +x "$TMP/slow-perf"
-	clean_files
-	PBM_PERF=$TMP/slow-perf start_recording "$TMP/data" -a --switch-output=1s
+	PBM_PERF=$TMP/slow-perf start_switching --switch-output=1s
 	await "two switches" has_files 2
 	stop_recording
 	grep -q 'alarm(1).*(INJECTED\|DELAYED)' "$TMP/strace" || fail "no slow start: $(cat "$TMP/strace")"
@@ -342,30 +348,12 @@ test_switch_by_size()
 {
 	local file
 
-	clean_files
-	start_recording "$TMP/data" -a -m 64 -F 4000 --switch-output=200K
-	churn_for_a_while
-	# On a slow machine, the kernel lowers the frequency, so the files grow slowly.
-	await "two switches" has_files 2
-	stop_recording
-	check_files 3
+	start_switching -m 64 -F 4000 --switch-output=200K
+	churn_and_switch 40
 	# What perf writes at the end of a file must not make it switch again.
 	list_files | sed '$d' | while read -r file; do
 		(($(stat -c %s "$file") >= 200 * 1024)) || fail "$file has only $(stat -c %s "$file") bytes"
 	done
-}
-
-test_overwrite_and_switch()
-{
-	clean_files
-	start_recording "$TMP/data" -a --overwrite --switch-output
-	churn -n 3
-	switch_by_signal 1
-	churn -n 3 -f 4
-	stop_recording
-	check_files 2
-	check_numbers 1 1 2 3
-	check_numbers 2 4 5 6
 }
 
 run_tests
