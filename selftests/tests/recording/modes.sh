@@ -8,36 +8,107 @@
 . "$(dirname "$0")/../../lib/recording.sh"
 few_symbols
 
-# expect_records N OPTION...: a short recording has N records of the held program. With N = 0 it
-# has no record of any program. Other programs may come and go.
-expect_records()
+# mode_of FILE: print the mode: "all" has one record of the held program, and its metadata in the header,
+# "header" only this, "none" neither. No other program of the machine has more.
+mode_of()
 {
-	local want=$1 got symbol
+	local records block
 
-	shift
-	record "$TMP/data" "$@"
-	if [[ $want = 0 ]]; then
-		want_no_records "$TMP/data"
-		return
-	fi
-	symbol=$(symbol_of 0)
-	has_ksymbol "$TMP/data" "$symbol"
-	perfdata records "$TMP/data" >"$TMP/records"
-	got=$(cut -f 1 "$TMP/records" | grep -c -x -e "$symbol") || :
-	[[ $got = "$want" ]] ||
-		fail "$got records of $symbol with '$*' and '$(cat "$PERF_CONFIG")', not $want"
+	[[ $(perfdata types "$1" | grep -c -x 9) != 0 ]] || fail "no sample in $1"
+	perfdata records "$1" >"$TMP/records"
+	perfdata block "$1" >"$TMP/block"
+	records=$(cut -f 1 "$TMP/records" | grep -c -x -e "$(symbol_of 0)") || :
+	block=$(cut -f 1 "$TMP/block" | sort -u | grep -c -x -e "${HELD_IDS[0]}") || :
+	case $records$block in
+	11)	echo all ;;
+	01)	[[ -s $TMP/records ]] || echo header ;;
+	00)	[[ -s $TMP/records || -s $TMP/block ]] || echo none ;;
+	esac
 }
 
-set_config()
+# Without --bpf-event, there is no metadata. Of several options, the last counts.
+test_options_and_configuration_set_the_mode()
 {
+	local want config options got
+
+	hold simple
 	export PERF_CONFIG=$TMP/perfconfig-mode
-	printf '[record]\n\tbpf-metadata = %s\n' "$1" >"$PERF_CONFIG"
+	while IFS=: read -r want config options; do
+		: >"$PERF_CONFIG"
+		[[ -z $config ]] || printf '[record]\n\tbpf-metadata = %s\n' "$config" >"$PERF_CONFIG"
+		# shellcheck disable=SC2086 # words
+		record "$TMP/data" $options
+		got=$(mode_of "$TMP/data")
+		echo "bpf-metadata = $config, perf record $options: $got"
+		[[ $got = "$want" ]] || fail "the mode is not $want: $(cat "$TMP/records" "$TMP/block")"
+	done <<-END
+		all::
+		all::--bpf-metadata=all
+		all::--bpf-metadata all
+		header::--bpf-metadata=header
+		none::--bpf-metadata=none
+		none::--no-bpf-metadata
+		none::--no-bpf-event
+		none::--no-bpf-event --bpf-metadata=all
+		none::--bpf-metadata=all --no-bpf-event
+		none::--bpf-metadata=all --bpf-metadata=none
+		none::--bpf-metadata=all --no-bpf-metadata
+		all::--bpf-metadata=none --bpf-metadata=all
+		all::--no-bpf-metadata --bpf-metadata=all
+		all:all:
+		header:header:
+		none:none:
+		all:none:--bpf-metadata=all
+		none:all:--bpf-metadata=none
+	END
 }
 
-# perf record refuses the arguments, and prints the values that it knows.
+test_programs_that_load_have_no_record_in_the_modes_header_and_none()
+{
+	local mode
+
+	for mode in header none; do
+		: >"$TMP/list"
+		start_recording "$TMP/data" -a --bpf-metadata="$mode"
+		churn -n 3
+		start_churn -s 3 -f 4
+		await_churn ready
+		stop_recording
+		want_no_records "$TMP/data"
+		[[ $(perfdata ksymbols "$TMP/data" | grep -c '_churn_[1-6]$') = 6 ]] || fail "not all programs were recorded"
+		perfdata block "$TMP/data" | cut -f 2 | grep -x 'churn_[1-6]' | sort -u >"$TMP/got" || :
+		{ [[ $mode = none ]] || printf 'churn_%s\n' {1..6}; } >"$TMP/want"
+		same "programs in the header" "$TMP/want" "$TMP/got"
+		release
+	done
+}
+
+# A pipe has metadata only in records, so perf record says that there is none.
+test_mode_header_warns_of_a_pipe()
+{
+	local warnings options
+
+	hold simple
+	while read -r warnings options; do
+		# shellcheck disable=SC2086 # words
+		"$PBM_PERF" record -N -a -e cpu-clock -o - $options -- "${WORKLOAD[@]}" >"$TMP/pipe" 2>"$TMP/messages"
+		[[ $options = *event ]] || has_ksymbol "$TMP/pipe" "$(symbol_of 0)"
+		[[ $options = *=all ]] || want_no_records "$TMP/pipe"
+		[[ $(grep -c '^WARNING: a pipe has metadata .* only in records, .*--bpf-metadata=all' \
+			"$TMP/messages") = "$warnings" ]] ||
+			fail "$options: not $warnings warnings: $(cat "$TMP/messages")"
+	done <<-END
+		1 --bpf-metadata=header
+		0 --bpf-metadata=all
+		0 --bpf-metadata=none
+		0 --bpf-metadata=header --no-bpf-event
+	END
+}
+
+# must_refuse OPTION...: perf record refuses the options, and prints the values that it knows.
 must_refuse()
 {
-	local status=0
+	local status=0 value
 
 	rm -f "$TMP/refused"
 	"$PBM_PERF" record "$@" -N -o "$TMP/refused" -- true >"$TMP/messages" 2>&1 || status=$?
@@ -47,140 +118,30 @@ must_refuse()
 	0|134|135|136|139) fail "status $status with '$*'" ;;
 	esac
 	[[ ! -e $TMP/refused ]] || fail "perf record has written a file"
-	grep -q -w all "$TMP/messages" || fail "perf record does not list the value 'all'"
-	grep -q -w header "$TMP/messages" || fail "perf record does not list the value 'header'"
-	grep -q -w none "$TMP/messages" || fail "perf record does not list the value 'none'"
-}
-
-test_mode_all_is_the_default()
-{
-	hold simple
-	expect_records 1
-	expect_records 1 --bpf-metadata=all
-	expect_records 1 --bpf-metadata all
-}
-
-test_mode_none_writes_no_record()
-{
-	hold simple
-	expect_records 0 --bpf-metadata=none
-	start_recording "$TMP/live" -a --bpf-metadata=none
-	churn -n 3
-	stop_recording
-	perfdata ksymbols "$TMP/live" >"$TMP/ksymbols"
-	grep -q churn_1 "$TMP/ksymbols" || fail "churn_1 was not recorded at all"
-	want_no_records "$TMP/live"
-}
-
-test_mode_none_writes_no_record_into_a_pipe()
-{
-	hold simple
-	record - --bpf-metadata=none >"$TMP/pipe"
-	want_no_records "$TMP/pipe"
-	has_ksymbol "$TMP/pipe" "$(symbol_of 0)"
-}
-
-# A pipe has metadata only in records, so perf record says that there is none.
-test_mode_header_warns_of_a_pipe()
-{
-	local modes want
-
-	hold simple
-	for modes in --bpf-metadata=header --bpf-metadata=all "--bpf-metadata=header --no-bpf-event"; do
-		# shellcheck disable=SC2086 # it can be two options
-		"$PBM_PERF" record -N -a -e cpu-clock -o - $modes -- true >"$TMP/pipe" 2>"$TMP/messages"
-		[[ $modes = *=all ]] || want_no_records "$TMP/pipe"
-		want=$([[ $modes != *=header ]] || echo 1)
-		[[ $(grep -c '^WARNING: a pipe has metadata .* only in records, .*--bpf-metadata=all' "$TMP/messages") = "${want:-0}" ]] ||
-			fail "$modes: not ${want:-0} warnings: $(cat "$TMP/messages")"
+	for value in all header none; do
+		grep -q -w "$value" "$TMP/messages" || fail "perf record does not list the value '$value'"
 	done
-}
-
-test_no_bpf_event_implies_mode_none()
-{
-	hold simple
-	expect_records 0 --no-bpf-event
-	expect_records 0 --no-bpf-event --bpf-metadata=all
-	expect_records 0 --bpf-metadata=all --no-bpf-event
-}
-
-test_last_option_wins()
-{
-	hold simple
-	expect_records 0 --bpf-metadata=all --bpf-metadata=none
-	expect_records 1 --bpf-metadata=none --bpf-metadata=all
-}
-
-# Return 0 if the held program has a record and metadata in the header, 1 if neither. Else fail.
-has_metadata()
-{
-	record "$TMP/data" "$@"
-	perfdata ksymbols "$TMP/data" >"$TMP/ksymbols"
-	grep -q -x -e "$(symbol_of 0)" "$TMP/ksymbols" || fail "the program was not recorded at all"
-	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
-	"$PBM_PERF" report --header-only -i "$TMP/data" >"$TMP/header"
-	if grep -q -x -e "$(symbol_of 0)" "$TMP/names"; then
-		grep -q "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "there is a record, but no metadata in the header"
-		return 0
-	fi
-	! grep "^# bpf_metadata ${HELD_IDS[0]} " "$TMP/header" || fail "there is no record, but metadata in the header"
-	return 1
-}
-
-test_no_bpf_metadata_means_mode_none()
-{
-	hold simple
-	! has_metadata --no-bpf-metadata || fail "the recording has metadata"
-	! has_metadata --bpf-metadata=all --no-bpf-metadata || fail "the last option doesn't win"
-	has_metadata --no-bpf-metadata --bpf-metadata=all || fail "the last option doesn't win"
 }
 
 test_unknown_modes_are_refused()
 {
-	must_refuse --bpf-metadata=some
-	must_refuse --bpf-metadata=al
-	must_refuse --bpf-metadata=allx
-	must_refuse --bpf-metadata=
-	must_refuse --bpf-metadata=ALL
-}
+	local mode
 
-# header.sh tests the metadata in the header, which this mode writes.
-test_mode_header_writes_no_record()
-{
-	hold simple
-	expect_records 0 --bpf-metadata=header
-}
-
-test_configuration_sets_the_mode()
-{
-	hold simple
-	set_config none
-	expect_records 0
-	set_config all
-	expect_records 1
-	set_config header
-	expect_records 0
-}
-
-test_command_line_beats_configuration()
-{
-	hold simple
-	set_config none
-	expect_records 1 --bpf-metadata=all
-	set_config all
-	expect_records 0 --bpf-metadata=none
-}
-
-test_unknown_mode_in_the_configuration_is_refused()
-{
-	set_config some
+	for mode in some al allx "" ALL; do
+		must_refuse --bpf-metadata="$mode"
+	done
+	export PERF_CONFIG=$TMP/perfconfig-mode
+	printf '[record]\n\tbpf-metadata = some\n' >"$PERF_CONFIG"
 	must_refuse
 }
 
-test_help_shows_the_option()
+test_help_and_perf_check_show_the_feature()
 {
 	"$PBM_PERF" record -h >"$TMP/help" 2>&1 || true
 	grep -e '--bpf-metadata' "$TMP/help"
+	"$PBM_PERF" check feature bpf-metadata >"$TMP/got"
+	cat "$TMP/got"
+	grep -q -E '^ *bpf-metadata: \[ on +\]' "$TMP/got" || fail "perf check does not print that it is on"
 }
 
 run_tests

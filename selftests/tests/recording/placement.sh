@@ -58,79 +58,36 @@ check_recording()
 		fail "$shown samples shown, $(count_samples "$1") in the file"
 }
 
-test_records_are_first_in_a_file()
+# Like those of upstream's perf, records follow the events of their program.
+test_records_are_first_in_files_and_pipes()
 {
 	record_once
 	check_recording "$TMP/file"
-}
-
-test_records_are_first_in_a_pipe()
-{
-	record_once
 	check_recording "$TMP/pipe"
+	perfdata types "$TMP/file" >"$TMP/types"
+	awk '$1 == 9 { exit } $1 == 84 && last != 18 && last != 84 { bad = 1 } { last = $1 }
+		END { exit bad }' "$TMP/types" || fail "a record follows neither PERF_RECORD_BPF_EVENT nor another record"
+	"$PBM_PERF" report -D -i "$TMP/file" >"$TMP/dump"
+	grep -A 3 -e "PERF_RECORD_BPF_METADATA prog $(cat "$TMP/symbol")" "$TMP/dump" >"$TMP/decoded"
+	grep -e 'version = "1.2.3"$' "$TMP/decoded"
+	grep -e 'answer = 42$' "$TMP/decoded"
 }
 
-test_perf_script_reads_records_from_a_pipe_of_perf_record()
-{
-	hold simple
-	record - | "$PBM_PERF" script --show-bpf-events -i - >"$TMP/script"
-	values entries "$TMP/script" "$(symbol_of 0)" | sort >"$TMP/got"
-	printf 'version\t"1.2.3"\nanswer\t42\n' | sort >"$TMP/want"
-	same "entries in perf script" "$TMP/want" "$TMP/got"
-}
-
-test_perf_inject_keeps_records_in_a_file()
+test_perf_inject_keeps_records()
 {
 	native_only "the test only rewrites files"
 	record_once
 	"$PBM_PERF" inject -i "$TMP/file" -o "$TMP/injected"
 	check_recording "$TMP/injected"
-}
-
-test_perf_inject_with_build_ids_keeps_records()
-{
-	native_only "the test only rewrites files"
-	record_once
+	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
+	check_recording "$TMP/injected"
+	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
+	check_recording "$TMP/injected"
 	"$PBM_PERF" inject -b -i "$TMP/file" -o "$TMP/injected"
 	# perf inject -b sorts samples, but not records. So samples can follow the records at the end.
 	check_recording "$TMP/injected" check-records
 	(($(count_samples "$TMP/injected") == $(count_samples "$TMP/file"))) ||
 		fail "not as many samples as before"
-}
-
-test_perf_inject_keeps_records_in_a_pipe()
-{
-	native_only "the test only rewrites files"
-	record_once
-	"$PBM_PERF" inject -i - -o - <"$TMP/pipe" >"$TMP/injected"
-	check_recording "$TMP/injected"
-}
-
-test_perf_inject_keeps_records_from_a_pipe_to_a_file()
-{
-	native_only "the test only rewrites files"
-	record_once
-	"$PBM_PERF" inject -i - -o "$TMP/injected" <"$TMP/pipe"
-	check_recording "$TMP/injected"
-}
-
-test_perf_report_D_decodes_records()
-{
-	record_once
-	"$PBM_PERF" report -D -i "$TMP/file" >"$TMP/dump"
-	grep -A 3 -e "PERF_RECORD_BPF_METADATA prog $(cat "$TMP/symbol")" "$TMP/dump" >"$TMP/decoded"
-	cat "$TMP/decoded"
-	grep -e 'version = "1.2.3"$' "$TMP/decoded"
-	grep -e 'answer = 42$' "$TMP/decoded"
-}
-
-# Upstream's perf writes its records in this order, too.
-test_records_follow_the_events_of_their_program()
-{
-	record_once
-	perfdata types "$TMP/file" >"$TMP/types"
-	awk '$1 == 9 { exit } $1 == 84 && last != 18 && last != 84 { bad = 1 } { last = $1 }
-		END { exit bad }' "$TMP/types" || fail "a record follows neither PERF_RECORD_BPF_EVENT nor another record"
 }
 
 # has_samples_in SYMBOL: succeed if the stream has samples in this function so far
@@ -174,25 +131,6 @@ test_record_of_a_program_that_loads_later_is_at_the_end()
 	want_places begin "$TMP/later" "$early"
 	perfdata ksymbols "$TMP/later" >"$TMP/ksymbols"
 	want_places end "$TMP/later" "$(grep -m 1 -e '_churn_1$' "$TMP/ksymbols")"
-}
-
-test_each_file_of_switch_output_has_the_record_once()
-{
-	local files file
-
-	hold simple
-	start_recording "$TMP/data" -a --switch-output
-	"${WORKLOAD[@]}"
-	kill -USR2 "$PERF_PID"
-	await "a file" has_files 1
-	"${WORKLOAD[@]}"
-	stop_recording
-	mapfile -t files < <(list_files)
-	(("${#files[@]}" == 2)) || fail "not 2 files: ${files[*]}"
-	for file in "${files[@]}"; do
-		perfdata check "$file"
-		want_places begin "$file" "$(symbol_of 0)"
-	done
 }
 
 test_records_come_last_with_tail_synthesize()
