@@ -6,8 +6,8 @@ Compare the metadata that perf script prints with the expected values.
   values.py entries SCRIPT PROG            print KEY<TAB>VALUE of each entry of PROG
   values.py programs SCRIPT                print the name of each record's program
   values.py pretend WANT PROG              print the right output of perf script for PROG
-  values.py compare WANT PREFIX SCRIPT PROG [ORACLE ID]
-                                           compare all keys that start with PREFIX
+  values.py compare WANT SCRIPT PROG [ORACLE ID]
+                                           compare all keys
 
 SCRIPT is the output of "perf script --show-bpf-events", PROG a KSYMBOL name,
 WANT a C source (or the output of "handmade_btf want") with a comment before each
@@ -69,8 +69,8 @@ def entries_of(path, prog):
     return [entry for name, _, entries in read_records(path) if name == prog for entry in entries]
 
 
-def read_expected(path, prefix):
-    """The {key: (want, bpftool or None)} of the variables whose key starts with prefix."""
+def read_expected(path):
+    """The {key: (want, bpftool or None)} of the variables"""
     with open(path, encoding="utf-8") as source:
         text = source.read()
     expected = {}
@@ -82,9 +82,8 @@ def read_expected(path, prefix):
         if key in expected:
             raise Bad(f"{path}: two expectations for {key}")
         expected[key] = (match["want"], match["bpftool"])
-    expected = {key: texts for key, texts in expected.items() if key.startswith(prefix)}
     if not expected:
-        raise Bad(f"{path}: no expectation for {prefix}*")
+        raise Bad(f"{path}: no expectation")
     return expected
 
 
@@ -133,9 +132,9 @@ def compare_value(want, bpftool, text, oracle):
         raise Bad(f"is as wanted, but bpftool has {oracle}, not {bpftool}")
 
 
-def compare(want_path, prefix, script, prog, oracle_path=None, prog_id=None):
-    expected = read_expected(want_path, prefix)
-    entries = [entry for entry in entries_of(script, prog) if entry[0].startswith(prefix)]
+def compare(want_path, script, prog, oracle_path=None, prog_id=None):
+    expected = read_expected(want_path)
+    entries = entries_of(script, prog)
     oracle = oracle_values(oracle_path, prog_id) if oracle_path else {}
     errors = []
 
@@ -159,7 +158,7 @@ def compare(want_path, prefix, script, prog, oracle_path=None, prog_id=None):
 
 def pretend(want_path, prog):
     print(f"PERF_RECORD_BPF_METADATA prog {prog}")
-    for i, (key, (want, _)) in enumerate(read_expected(want_path, "").items()):
+    for i, (key, (want, _)) in enumerate(read_expected(want_path).items()):
         print(f"  entry {i}: {key:>20} = {want}")
 
 
@@ -175,7 +174,7 @@ def main(args):
                 print(name)
         elif args[:1] == ["pretend"] and len(args) == 3:
             pretend(*args[1:])
-        elif args[:1] == ["compare"] and len(args) in (5, 7):
+        elif args[:1] == ["compare"] and len(args) in (4, 6):
             compare(*args[1:])
         else:
             print(__doc__.strip(), file=sys.stderr)

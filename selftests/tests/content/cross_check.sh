@@ -28,12 +28,6 @@ note_unloaded()
 	printf 'unloaded %s\n' "${HELD_IDS[@]}" >>"$TMP/want"
 }
 
-agree()
-{
-	python3 "$SELFTESTS/lib/cross_check.py" "$TMP/data" "$TMP/want"
-	perfdata check "$TMP/data"
-}
-
 load_and_unload()
 (
 	trap release EXIT
@@ -43,29 +37,8 @@ load_and_unload()
 	note_unloaded
 )
 
+# Some load before the recording, and are unloaded in it.
 test_programs_that_load_and_unload()
-{
-	: >"$TMP/want"
-	start_recording "$TMP/data" -a
-	load_and_unload "${PROGRAMS[@]}"
-	load_and_unload -n 3 simple none functions
-	hold -n 2 "${PROGRAMS[@]}"
-	note_held
-	stop_recording
-	agree
-}
-
-test_programs_that_are_loaded_before_the_recording()
-{
-	: >"$TMP/want"
-	hold -n 2 "${PROGRAMS[@]}"
-	start_recording "$TMP/data" -a
-	note_held
-	stop_recording
-	agree
-}
-
-test_programs_that_are_loaded_before_and_unloaded_during_the_recording()
 {
 	: >"$TMP/want"
 	hold -n 2 "${PROGRAMS[@]}"
@@ -73,8 +46,13 @@ test_programs_that_are_loaded_before_and_unloaded_during_the_recording()
 	note_held
 	release
 	note_unloaded
+	load_and_unload "${PROGRAMS[@]}"
+	load_and_unload -n 3 simple none functions
+	hold -n 2 "${PROGRAMS[@]}"
+	note_held
 	stop_recording
-	agree
+	python3 "$SELFTESTS/lib/cross_check.py" "$TMP/data" "$TMP/want"
+	perfdata check "$TMP/data"
 }
 
 run_tests

@@ -1,91 +1,103 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Keys and values (progs/lengths.bpf.c) that fit exactly are whole. Longer ones are truncated and
-# end with "...".
+# For any number of keys, no key is lost and no key is written twice. Keys and values
+# (progs/lengths.bpf.c) that fit exactly are whole. Longer ones are truncated and end with "...".
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 few_symbols
 
-DIGITS=$(printf '0123456789%.0s' {1..30})
-X63=$(printf 'x%.0s' {1..63})
+KEY_COUNTS=(0 1 201 202 1000)
 
-# All tests of this file share the recording, and the list of its raw entries.
+# The tests of this file share two recordings. Without -a, perf adds no event. Then sample ids are shorter,
+# as no id of an event is needed.
 record_once()
 {
-	[[ ! -e $TMP/entries ]] || return 0
-	hold lengths
+	local file i
+
+	[[ ! -e $TMP/one ]] || return 0
+	hold lengths "${KEY_COUNTS[@]/#/keys_}"
 	record "$TMP/data"
-	show "$TMP/data"
-	perfdata check "$TMP/data"
-	perfdata entries "$TMP/data" "$(symbol_of 0)" >"$TMP/entries.part"
-	values entries "$TMP/data.script" "$(symbol_of 0)" >"$TMP/shown"
-	same "perf script and the bytes" "$TMP/entries.part" "$TMP/shown"
-	mv "$TMP/entries.part" "$TMP/entries"
+	record "$TMP/one.part" --no-all-cpus
+	for file in data one.part; do
+		show "$TMP/$file"
+		perfdata check "$TMP/$file"
+	done
+	for i in "${!HELD_IDS[@]}"; do
+		symbol_of "$i"
+	done >"$TMP/symbols"
+	mv "$TMP/one.part.script" "$TMP/one.script"
+	mv "$TMP/one.part" "$TMP/one"
 }
 
-want_entry()
+# want_entries FILE SYMBOL: the program has the entries in $TMP/want, in the bytes and in perf script.
+want_entries()
 {
-	record_once
-	printf '%s\t%s\n' "$1" "$2" >"$TMP/want"
-	awk -F '\t' -v key="$1" -v value="$2" '$1 == key && ($2 == value || value == "")' \
-		"$TMP/entries" >"$TMP/got"
-	[[ -s $TMP/got ]] || awk -F '\t' -v key="${1:0:5}" 'index($1, key) == 1' "$TMP/entries" >"$TMP/got"
-	same "$1" "$TMP/want" "$TMP/got"
+	sort -o "$TMP/want" "$TMP/want"
+	perfdata entries "$TMP/$1" "$2" | sort >"$TMP/raw"
+	same "entries of $2 in the file $1" "$TMP/want" "$TMP/raw"
+	values entries "$TMP/$1.script" "$2" | sort >"$TMP/shown"
+	same "entries of $2 in perf script" "$TMP/want" "$TMP/shown"
 }
 
-# want_cut KEY TEXT: KEY's value is the longest beginning of TEXT that fits and does not end within
-# a character, plus "...".
-want_cut()
+# want_keys FILE KEYS MIN MAX: the program with so many keys has them, in MIN to MAX records.
+want_keys()
 {
-	local value room=252
+	local symbol records
 
+	symbol=$(grep "_keys_$2$" "$TMP/symbols")
+	awk -v n="$2" 'BEGIN { for (i = 0; i < n; i++) print "key_" i "\t" i * 7 }' >"$TMP/want"
+	want_entries "$1" "$symbol"
+	perfdata records "$TMP/$1" >"$TMP/records"
+	records=$(awk -v name="$symbol" '$1 == name' "$TMP/records" | wc -l)
+	echo "$2 keys in $records records"
+	((records >= $3 && records <= $4)) || fail "want $3 to $4 records"
+}
+
+test_any_number_of_keys()
+{
 	record_once
-	value=$(awk -F '\t' -v key="$1" '$1 == key { print $2 }' "$TMP/entries")
-	printf 'whole %3d %s\ncut   %3d %s\n' "${#2}" "$2" "${#value}" "$value"
+	want_keys data 0 0 0
+	want_keys data 1 1 1
+	want_keys data 201 1 1
+	want_keys data 202 1 2
+	want_keys data 1000 5 5
+	want_keys one 1000 5 5
+	(($("$PBM_PERF" evlist -i "$TMP/one" | wc -l) == 1)) || fail "the file has more than one event"
+}
+
+# cut_value TEXT: print the longest beginning of TEXT that fits and does not end within a character, plus
+# "..."
+cut_value()
+{
+	local room=252
+
 	# A byte 10xxxxxx continues a character, so the text does not end before it.
-	while [[ ${2:room:1} = [$'\x80'-$'\xbf'] ]]; do
+	while [[ ${1:room:1} = [$'\x80'-$'\xbf'] ]]; do
 		room=$((room - 1))
 	done
-	[[ $value = "${2:0:room}..." ]] || fail "want ${2:0:room}..."
+	echo "${1:0:room}..."
 }
 
-test_key_of_63_bytes_is_whole()
+# Keys that are equal when they are cut both stay.
+test_long_keys_and_values_are_cut_between_characters()
 {
-	want_entry "key63_${X63:0:57}" 63
-}
+	local digits euros x63
 
-test_key_of_64_bytes_is_cut()
-{
-	want_entry "key64_${X63:0:54}..." 64
-}
-
-test_keys_that_are_equal_when_cut_both_stay()
-{
-	want_entry "key80_${X63:0:54}..." 1
-	want_entry "key80_${X63:0:54}..." 2
-}
-
-test_value_of_255_bytes_is_whole()
-{
-	want_entry value255 "\"${DIGITS:0:250}255\""
-}
-
-test_longer_values_are_cut()
-{
-	want_cut value256 "\"${DIGITS:0:250}x256\""
-	want_cut value302 "\"$DIGITS\""
-	want_cut value_array "[1,$(printf '0,%.0s' {1..199})]"
-}
-
-test_values_are_cut_between_characters()
-{
-	local euros
-
+	record_once
+	digits=$(printf '0123456789%.0s' {1..30})
 	euros=$(printf '\xe2\x82\xac%.0s' {1..20})
-	want_cut utf8_0 "\"${DIGITS:0:200}$euros\""
-	want_cut utf8_1 "\"${DIGITS:0:200}x$euros\""
-	want_cut utf8_2 "\"${DIGITS:0:200}xx$euros\""
+	x63=$(printf 'x%.0s' {1..63})
+	printf '%s\t%s\n' "key63_${x63:0:57}" 63 "key64_${x63:0:54}..." 64 \
+		"key80_${x63:0:54}..." 1 "key80_${x63:0:54}..." 2 \
+		value255 "\"${digits:0:250}255\"" \
+		value256 "$(cut_value "\"${digits:0:250}x256\"")" \
+		value302 "$(cut_value "\"$digits\"")" \
+		value_array "$(cut_value "[1,$(printf '0,%.0s' {1..199})]")" \
+		utf8_0 "$(cut_value "\"${digits:0:200}$euros\"")" \
+		utf8_1 "$(cut_value "\"${digits:0:200}x$euros\"")" \
+		utf8_2 "$(cut_value "\"${digits:0:200}xx$euros\"")" >"$TMP/want"
+	want_entries data "$(grep '_lengths$' "$TMP/symbols")"
 }
 
 run_tests

@@ -28,7 +28,8 @@ test_keys_of_two_sections_are_recorded_or_the_program_is_unknown()
 	show "$TMP/data"
 	want_entries 0 first '"in .rodata"' second '"in .rodata.more"'
 	map=$("$BPFTOOL" prog show id "${HELD_IDS[0]}" | sed -n 's/.* map_ids \([0-9]*\),.*/\1/p')
-	nr=$(awk -v call="MAP_GET_FD_BY_ID, {map_id=$map," '/^bpf\(/ { n++; if (index($0, call)) { print n; exit } }' "$TMP/calls")
+	nr=$(awk -v call="MAP_GET_FD_BY_ID, {map_id=$map," \
+		'/^bpf\(/ { n++; if (index($0, call)) { print n; exit } }' "$TMP/calls")
 	strace -qq -o "$TMP/calls" -e trace=bpf -e inject="bpf:error=EMFILE:when=$nr+" "${perf[@]}"
 	grep "MAP_GET_FD_BY_ID, {map_id=$map,.*INJECTED" "$TMP/calls" || fail "perf reads other programs now"
 	{

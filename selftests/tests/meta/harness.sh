@@ -30,7 +30,7 @@ prepare_types()
 
 compare_types()
 {
-	values compare "$WANT" "" "$1" types "${2:-$TMP/oracle}" "${HELD_IDS[0]}"
+	values compare "$WANT" "$1" types "${2:-$TMP/oracle}" "${HELD_IDS[0]}"
 }
 
 test_literals_and_bpftool_agree()
@@ -86,7 +86,7 @@ check_text()
 {
 	printf '/* want: %s */ int bpf_metadata_key;\n' "$1" >"$TMP/want"
 	printf 'PERF_RECORD_BPF_METADATA prog p\n  entry 0: %20s = %b\n' key "$2" >"$TMP/one"
-	values compare "$TMP/want" "" "$TMP/one" p
+	values compare "$TMP/want" "$TMP/one" p
 }
 
 test_comparator_knows_types_notation_and_form()
