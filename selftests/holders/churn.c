@@ -9,7 +9,7 @@
  *
  * churn prints a line "NUMBER ID NAME LIFE" for each program that it unloads, and for each that stays.
  * LIFE is "stays", "told" if the program lived until churn was told to unload it (-l wait), or "short".
- * churn prints "waiting" before it waits for a line of standard input (-w, -b wait, -m, -l wait). It prints
+ * churn prints "waiting" before it waits for a line of standard input (-b wait, -m, -l wait). It prints
  * "ready" when all programs are loaded, and all except those that stay have ended. Programs that stay
  * end when standard input is closed.
  */
@@ -41,8 +41,7 @@ static const char usage[] =
 "  -b load     the program refers to its map\n"
 "  -b wait     bind the map after a line of standard input\n"
 "  -b never    do not bind the map\n"
-"  -m          bind a second map, .rodata.more, after a line of standard input\n"
-"  -w          load nothing before a line of standard input\n";
+"  -m          bind a second map, .rodata.more, after a line of standard input\n";
 
 static struct {
 	int nr;
@@ -54,7 +53,6 @@ static struct {
 	bool life_waits;
 	const char *bind;
 	bool more;
-	bool wait;
 } opt = { .first = 1, .lives = { 100 }, .nr_lives = 1, .bind = "0" };
 
 struct prog {
@@ -272,7 +270,7 @@ static bool parse_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "n:s:f:t:l:b:mw")) != -1) {
+	while ((c = getopt(argc, argv, "n:s:f:t:l:b:m")) != -1) {
 		switch (c) {
 		case 'n': opt.nr = atoi(optarg); break;
 		case 's': opt.nr_stay = atoi(optarg); break;
@@ -281,7 +279,6 @@ static bool parse_options(int argc, char **argv)
 		case 'l': parse_lives(optarg); break;
 		case 'b': opt.bind = optarg; break;
 		case 'm': opt.more = true; break;
-		case 'w': opt.wait = true; break;
 		default: return false;
 		}
 	}
@@ -296,8 +293,6 @@ int main(int argc, char **argv)
 	}
 	setlinebuf(stdout);
 	raise_limits();
-	if (opt.wait)
-		wait_for_line();
 	run();
 	printf("ready\n");
 	wait_for_end_of_input();

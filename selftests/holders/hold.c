@@ -10,28 +10,12 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-
-static int print_id(int fd, const char *name)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-	int err;
-
-	err = bpf_prog_get_info_by_fd(fd, &info, &len);
-	if (err) {
-		fprintf(stderr, "hold: %s: no info: %s\n", name, strerror(errno));
-		return err;
-	}
-	printf("%u %s\n", info.id, name);
-	return 0;
-}
+#include "btf_section.h"
 
 static void number_rodata(const struct bpf_object *obj, int number)
 {
@@ -51,74 +35,47 @@ static void number_rodata(const struct bpf_object *obj, int number)
 	}
 }
 
-static int load(const char *path, int number)
+/* The objects stay loaded until exit. */
+static void load(const char *path, int number)
 {
+	struct bpf_object *obj = bpf_object__open_file(path, NULL);
 	struct bpf_program *prog;
-	struct bpf_object *obj;
-	int err;
 
-	/* The objects stay loaded until exit. */
-	obj = bpf_object__open_file(path, NULL);
-	if (!obj) {
-		fprintf(stderr, "hold: cannot open %s: %s\n", path, strerror(errno));
-		return -1;
-	}
+	if (!obj)
+		die(path);
 	if (number)
 		number_rodata(obj, number);
-	err = bpf_object__load(obj);
-	if (err) {
-		fprintf(stderr, "hold: cannot load %s: %s\n", path, strerror(-err));
-		return err;
-	}
+	checked(bpf_object__load(obj), path);
 	bpf_object__for_each_program(prog, obj) {
-		err = print_id(bpf_program__fd(prog), bpf_program__name(prog));
-		if (err)
-			return err;
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+
+		checked(bpf_prog_get_info_by_fd(bpf_program__fd(prog), &info, &len), path);
+		printf("%u %s\n", info.id, bpf_program__name(prog));
 	}
-	return 0;
-}
-
-static void wait_for_end_of_input(void)
-{
-	char buf[64];
-
-	while (read(STDIN_FILENO, buf, sizeof(buf)) > 0)
-		;
 }
 
 int main(int argc, char **argv)
 {
-	bool distinct = false;
-	int count = 1, number = 0;
+	int count = 1, distinct = 0;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "dn:")) != -1) {
-		switch (opt) {
-		case 'd':
-			distinct = true;
-			break;
-		case 'n':
+		if (opt == 'd')
+			distinct = 1;
+		else if (opt == 'n')
 			count = atoi(optarg);
-			break;
-		default:
-			goto usage;
-		}
+		else
+			count = 0;
 	}
-	if (optind == argc || count < 1)
-		goto usage;
-
-	for (int i = optind; i < argc; i++) {
-		for (int n = 0; n < count; n++) {
-			if (load(argv[i], distinct ? ++number : 0))
-				return 1;
-		}
+	if (optind == argc || count < 1) {
+		fprintf(stderr, "usage: hold [-d] [-n TIMES] OBJECT...\n");
+		return 2;
 	}
+	for (int i = 0; i < (argc - optind) * count; i++)
+		load(argv[optind + i / count], distinct * (i + 1));
 	printf("ready\n");
 	fflush(stdout);
 	wait_for_end_of_input();
 	return 0;
-
-usage:
-	fprintf(stderr, "usage: hold [-d] [-n TIMES] OBJECT...\n");
-	return 2;
 }

@@ -94,6 +94,23 @@ await_new_name()
 	done
 }
 
+# start_slow_recording INJECTION: strace delays each bpf() call of the side band thread in this way, and
+# writes the calls to $TMP/strace. Sets TRACER.
+start_slow_recording()
+{
+	local thread
+
+	native_only "strace stops perf at each system call"
+	command -v strace >/dev/null || skip "strace is not installed"
+	start_recording "$TMP/data" -a
+	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
+	: >"$TMP/strace"
+	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
+	# shellcheck disable=SC2034 # for the tests
+	TRACER=$!
+	await "strace" is_traced "$thread"
+}
+
 # stop_recording: end perf record; fail if it fails or prints anything unusual
 stop_recording()
 {

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The bpf() calls of perf record. Without metadata, perf record makes six calls per program. For
-# metadata, it makes at most one more per program, and three per distinct map; one reads the map.
+# The system calls of perf record. Without metadata, perf record makes six bpf() calls per program. For
+# metadata, it makes at most one more per program, and three per distinct map, one of which reads the map.
+# It makes only two for a map without metadata.
 
 . "$(dirname "$0")/../../lib/test-lib.sh"
 . "$(dirname "$0")/../../lib/recording.sh"
@@ -54,107 +55,57 @@ await_settled()
 	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
 }
 
-# check_calls N MAPS ARGUMENT...: check calls if "hold ARGUMENT..." loads N programs and MAPS maps.
-check_calls()
-{
-	local none some plain_none plain allowed
-
-	command -v strace >/dev/null || skip "strace is not installed"
-	HELD_IDS=()
-	none=$(count_calls "$PBM_PERF")
-	plain_none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
-
-	hold "${@:3}"
-	((${#HELD_IDS[@]} == $1)) || fail "${#HELD_IDS[@]} programs are loaded, not $1"
-	await_settled
-	some=$(count_calls "$PBM_PERF")
-	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
-	plain=$(($(count_calls "$PBM_PERF" --bpf-metadata=none) - plain_none))
-	((plain <= $1 * PLAIN_CALLS)) || fail "$plain calls with --bpf-metadata=none"
-
-	allowed=$((plain + $1 + 3 * $2))
-	echo "$1 programs, $2 maps: $((some - none)) calls more than without programs," \
-		"$plain with --bpf-metadata=none, at most $allowed allowed"
-	((some - none <= allowed)) || fail "too many calls"
-}
-
-test_programs_with_a_map_each()		{ check_calls 20 20 -n 20 simple; }
-test_programs_that_share_a_map()	{ check_calls 20 1 shared; }
-test_programs_without_metadata()	{ check_calls 20 20 -n 20 none; }
-
-test_mode_none_makes_no_more_calls_than_unpatched_perf()
-{
-	local none base
-
-	command -v strace >/dev/null || skip "strace is not installed"
-	unpatched_perf
-	hold -n 20 simple
-	base=$(count_calls "$PBM_UNPATCHED_PERF")
-	none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
-	echo "$none calls with --bpf-metadata=none, $base of unpatched perf"
-	((base > 20 * 5 && none <= base)) || fail "wrong numbers of calls"
-}
-
 lookups()
 {
 	grep -c '(BPF_MAP_LOOKUP_ELEM,' "$TMP/calls" || true
 }
 
-test_map_of_4_MiB_that_20_programs_share_is_read_once()
+# 20 programs have a map each, 20 share one, and 20 have no metadata.
+test_bpf_calls()
 {
-	local none
+	local none none_lookups plain_none plain some unpatched allowed=$((60 + 3 * 21 + 2 * 20)) objects=(shared)
 
 	command -v strace >/dev/null || skip "strace is not installed"
 	HELD_IDS=()
-	count_calls "$PBM_PERF"
-	none=$(lookups)
-	hold bench_20_3_1_4096
-	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
-	count_calls "$PBM_PERF"
-	echo "$(lookups) lookups, $none without the programs"
-	(($(lookups) == none + 1)) || fail "the map is not read once"
-	perfdata block "$TMP/data" >"$TMP/block"
-	(($(grep -c 'bench_.*version' "$TMP/block") == 20)) || fail "not all 20 programs have the key"
+	none=$(count_calls "$PBM_PERF")
+	none_lookups=$(lookups)
+	plain_none=$(count_calls "$PBM_PERF" --bpf-metadata=none)
+
+	for _ in {1..20}; do
+		objects+=(simple none)
+	done
+	hold "${objects[@]}"
+	((${#HELD_IDS[@]} == 60)) || fail "${#HELD_IDS[@]} programs are loaded, not 60"
+	await_settled
+	some=$(count_calls "$PBM_PERF")
+	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
+	(($(lookups) == none_lookups + 21)) || fail "not one read of each map with metadata"
+	plain=$(count_calls "$PBM_PERF" --bpf-metadata=none)
+	echo "$((some - none)) calls more than without programs, $((plain - plain_none)) with --bpf-metadata=none"
+	((plain - plain_none <= 60 * PLAIN_CALLS)) || fail "too many calls with --bpf-metadata=none"
+	((some - none <= plain - plain_none + allowed)) || fail "more than $allowed calls for metadata"
+	unpatched_perf
+	unpatched=$(count_calls "$PBM_UNPATCHED_PERF")
+	echo "$plain calls with --bpf-metadata=none, $unpatched of unpatched perf"
+	((unpatched > 60 * 5 && plain <= unpatched)) || fail "more calls than unpatched perf"
 }
 
-# start_recording under strace, with the calls in $TMP/calls
-start_traced()
+has_looked_up()
 {
-	cat >"$TMP/traced" <<-END
-		#!/bin/sh
-		exec strace -f -qq -e trace=bpf -e signal=none -o "$TMP/calls" "$PBM_PERF" "\$@"
-	END
-	chmod +x "$TMP/traced"
-	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 PBM_PERF=$TMP/traced start_recording "$TMP/data" -a
+	grep -q "(BPF_PROG_GET_FD_BY_ID, {prog_id=${HELD_IDS[0]}," "$TMP/strace"
 }
 
-# lookups_by_id ID: print how many times perf has looked up program ID.
-lookups_by_id()
+# A map may be bound to a program late. perf looks the program up when it loads, and keeps it open. The
+# thread looks it up only once.
+test_a_program_that_loads_is_looked_up_once()
 {
-	grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=$1," "$TMP/calls" || true
-}
-
-is_looked_up()
-{
-	(($(lookups_by_id "$1") >= $2))
-}
-
-# A map may be bound to a program late. perf looks the program up when it loads, keeps it open, and
-# looks it up again only if it finds nothing and the recording ends.
-test_a_program_that_loads_is_looked_up_at_most_twice()
-{
-	local nr
-
-	command -v strace >/dev/null || skip "strace is not installed"
-	start_traced
+	start_slow_recording delay_enter=1
 	hold none
-	await "the first lookup" is_looked_up "${HELD_IDS[0]}" 1
-	# perf is a child of strace.
-	PERF_PID=$(pgrep -P "$PERF_PID") await_read
+	await "the lookup" has_looked_up
+	await_read
 	stop_recording
-	nr=$(lookups_by_id "${HELD_IDS[0]}")
-	echo "$nr lookups"
-	((nr && nr <= 2)) || fail "the program is looked up $nr times"
+	[[ $(grep -c "(BPF_PROG_GET_FD_BY_ID, {prog_id=${HELD_IDS[0]}," "$TMP/strace") = 1 ]] ||
+		fail "not one lookup: $(cat "$TMP/strace")"
 }
 
 # perf reads all of kallsyms once, for BPF trampolines. The search for the kernel's own symbols

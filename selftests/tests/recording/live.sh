@@ -53,8 +53,8 @@ test_programs_that_load_and_unload()
 	check_data
 }
 
-# loads_are_recorded OPTION...: with these options, perf records programs that load and unload, and programs
-# that load just before the end. perfdata.py cannot read files of -z and --threads.
+# loads_are_recorded OPTION...: with these options, perf records programs that load and unload, and
+# programs that load just before the end. perfdata.py cannot read files of -z and --threads.
 loads_are_recorded()
 {
 	start_recording "$TMP/data" "$@"
@@ -70,8 +70,8 @@ loads_are_recorded()
 	esac
 }
 
-# many_programs FILE N: load N programs in N * 10 ms while perf records, and a quarter as many that stay. Most can
-# end before perf has read them.
+# many_programs FILE N: load N programs in N * 10 ms while perf records, and a quarter as many that
+# stay. Most can end before perf has read them.
 many_programs()
 {
 	all_only
@@ -135,20 +135,6 @@ test_program_without_metadata_that_loads()
 	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
 	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
-}
-
-test_program_of_a_recorded_process()
-{
-	start_churn -w -n 3 -l wait
-	await_churn waiting
-	start_recording "$TMP/data" -p "$HOLDER_PID"
-	tell_churn
-	await_churn waiting
-	await_read
-	tell_churn
-	await_churn ready
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
 }
 
 shows_record_of()
@@ -232,17 +218,22 @@ test_map_that_is_bound_100_ms_after_the_load()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The map is bound after perf's last look during the recording. perf looks again at the end.
-test_map_that_is_bound_after_the_last_look()
+# The map of a program is bound after perf's last look during the recording. perf looks again at the end.
+# That of another is not bound, but the BTF of the program describes it.
+test_map_that_is_bound_after_the_last_look_or_not()
 {
 	start_recording "$TMP/data" -a
-	start_churn -s 1 -f 2 -b wait
+	start_churn -s 2 -f 2 -b wait
 	await_churn waiting
 	await_read
 	tell_churn
-	await_churn ready
+	await_churn waiting
+	await_read
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
+	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_3' || fail "the file lacks the program"
+	perfdata without "$TMP/data" | cut -f 2 >"$TMP/without"
+	! grep -x churn_3 "$TMP/without" || fail "the file says that it has no metadata, which perf can't know"
 }
 
 # perf starts, and reads the program, before the map is bound.
@@ -257,55 +248,31 @@ test_map_that_is_bound_while_recording_starts()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# The BTF of the program describes the map.
-test_program_whose_map_is_not_bound_when_perf_ends_is_unknown()
-{
-	start_recording "$TMP/data" -a
-	start_churn -s 1 -f 2 -b wait
-	await_churn waiting
-	await_read
-	stop_recording
-	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_2' || fail "the file lacks the program"
-	perfdata without "$TMP/data" | cut -f 2 >"$TMP/without"
-	! grep -x churn_2 "$TMP/without" || fail "the file says that the program has no metadata, which perf can't know"
-}
-
 # Print the offset of the end of a file's data, from its header
 data_end()
 {
 	od -A n -t u8 -j 40 -N 16 --endian=little "$1" | awk '{ print $1 + $2 }'
 }
 
-# Record nine programs with 3 MB of metadata records. Messages go to $TMP/perf.err.
-record_many_keys()
+# Nine programs have 3 MB of metadata records. They are the last part of the data. perf may write half of
+# them.
+test_disk_that_is_full_before_all_records_are_written()
 {
 	local n
 
 	for n in {1..9}; do
 		LC_ALL=C sed "s/keys_1025/keys_000$n/g" "$OUTPUT/keys_1025.bpf.o" >"$TMP/keys_$n.bpf.o"
 	done
+	trap '' XFSZ
 	start_recording "$TMP/data" -a
 	hold_command "$OUTPUT/hold" "$TMP"/keys_?.bpf.o
+	await_read
+	prlimit --pid "$PERF_PID" --fsize=$(($(stat -c %s "$TMP/data") + 1500000))
 	control stop
 	wait "$PERF_PID" || echo "status $?"
 	PERF_PID=
-	release
-}
-
-# The metadata records are the last part of the data. ulimit -f leaves room for half of them,
-# so it does not matter how many events of other processes are before them.
-test_disk_that_is_full_before_all_records_are_written()
-{
-	record_many_keys
-	cat >"$TMP/full-perf" <<-END
-		#!/bin/bash
-		trap '' XFSZ
-		ulimit -f $((($(data_end "$TMP/data") - 1500000) / 1024))
-		exec "$PBM_PERF" "\$@"
-	END
-	chmod +x "$TMP/full-perf"
-	PBM_PERF=$TMP/full-perf record_many_keys
-	grep -x "Couldn't synthesize the BPF metadata of program [0-9]*." "$TMP/perf.err" || fail "perf says: $(cat "$TMP/perf.err")"
+	grep -x "Couldn't synthesize the BPF metadata of program [0-9]*." "$TMP/perf.err" ||
+		fail "perf says: $(cat "$TMP/perf.err")"
 	echo "the data ends at $(data_end "$TMP/data"), the file at $(stat -c %s "$TMP/data")"
 	(($(data_end "$TMP/data") <= $(stat -c %s "$TMP/data"))) || fail "more data than there is in the file"
 	perfdata types "$TMP/data" >"$TMP/types"
@@ -389,28 +356,12 @@ slow_reads()
 	(($(grep -c DELAYED "$TMP/strace" || true) >= $1))
 }
 
-# start_slow_recording INJECTION: strace slows down each bpf() call of the side band thread, and
-# writes the calls to $TMP/strace. Sets TRACER.
-start_slow_recording()
-{
-	local thread
-
-	native_only "strace stops perf at each system call"
-	command -v strace >/dev/null || skip "strace is not installed"
-	start_recording "$TMP/data" -a
-	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
-	: >"$TMP/strace"
-	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
-	TRACER=$!
-	await "strace" is_traced "$thread"
-}
-
 # Each bpf() call of perf's side band thread takes 50 ms, and it makes several for each program. So
 # when the recording ends, it has not read all programs. It goes on as slowly until perf ends.
 test_many_programs_that_load_just_before_the_end()
 {
 	start_slow_recording delay_enter=50000
-	hold_command "$OUTPUT/hold" -d -n 4 bench_1_1_4_0.bpf.o
+	hold_command "$OUTPUT/hold" -d -n 4 numbered.bpf.o
 	await "the first read" slow_reads 1
 	stop_recording
 	printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"

@@ -30,18 +30,19 @@ without_figures()
 	sed -e "s|$TMP|TMP|g" -e 's/[0-9][0-9.]*/N/g' "$1"
 }
 
-# expect_records_of N INDEX: fail unless N records have the name of program HELD_IDS[INDEX]
+# expect_records_of N INDEX: fail unless N records have the ids of the ten programs from HELD_IDS[INDEX]
 expect_records_of()
 {
-	perfdata records "$TMP/data" | cut -f 1 >"$TMP/names"
-	(($(grep -c -x -e "$(symbol_of "$2")" "$TMP/names" || true) == $1)) ||
-		fail "not $1 records of ${HELD_NAMES[$2]}: $(sort "$TMP/names" | uniq -c)"
+	printf '%s\n' "${HELD_IDS[@]:$2:10}" >"$TMP/ids"
+	perfdata records "$TMP/data" | cut -f 4 | grep -x -F -f "$TMP/ids" | sort | uniq -c >"$TMP/found"
+	[[ $(awk -v each=$(($1 / 10)) '$1 == each' "$TMP/found" | wc -l) = 10 ]] ||
+		fail "not $1 records of ten times ${HELD_NAMES[$2]}: $(cat "$TMP/found")"
 }
 
 test_each_program_has_its_records()
 {
-	# The programs of bench have one name and different metadata.
-	hold_command "$OUTPUT/hold" -d -n 10 simple.bpf.o keys_1000.bpf.o bench_1_1_4_0.bpf.o
+	# The last ten programs have one name and different metadata.
+	hold_command "$OUTPUT/hold" -d -n 10 simple.bpf.o keys_1000.bpf.o numbered.bpf.o
 	record "$TMP/data"
 	expect_records_of 10 0
 	# The metadata of keys_1000 is in 5 records, of up to 202 entries.
@@ -69,7 +70,8 @@ test_records_do_not_change_default_output()
 	same "default output" "$TMP/without.out" "$TMP/with.out"
 }
 
-# record_as_nobody NAME PERF [OPTION...]: record as user nobody; write the messages to $TMP/NAME
+# record_as_nobody NAME PERF [OPTION...]: record as user nobody; write the messages to $TMP/NAME, and the
+# events to $TMP/NAME.events
 record_as_nobody()
 {
 	local name=$1 perf=$2
@@ -79,9 +81,10 @@ record_as_nobody()
 		"${WORKLOAD[@]}" 2>"$TMP/$name.err"
 	cat "$TMP/$name.err"
 	without_figures "$TMP/$name.err" >"$TMP/$name"
+	"$PBM_PERF" evlist -f -v -i "$TMP/nobody/data" >"$TMP/$name.events"
 }
 
-test_unprivileged_recording_prints_no_new_warning()
+test_unprivileged_recording_has_the_events_of_unpatched_perf_and_no_new_warning()
 {
 	prepare_nobody
 	hold simple
@@ -95,6 +98,9 @@ test_unprivileged_recording_prints_no_new_warning()
 		skip "an unprivileged user cannot reach $PBM_UNPATCHED_PERF"
 	record_as_nobody unpatched "$PBM_UNPATCHED_PERF"
 	same "messages of unpatched perf" "$TMP/unpatched" "$TMP/plain"
+	# Who may not open events on all CPUs records the same events as before.
+	(($(cat /proc/sys/kernel/perf_event_paranoid) < 1)) ||
+		same "events of unpatched perf" "$TMP/unpatched.events" "$TMP/plain.events"
 }
 
 # Several of them are in one page of the kernel.
