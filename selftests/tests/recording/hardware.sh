@@ -37,23 +37,16 @@ check_samples()
 	((samples >= 10)) || fail "too few samples"
 }
 
-# Keep the recording for another machine, with the text that this machine reads from it.
-keep_recording()
-{
-	"$PBM_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period -i "$TMP/data" >"$TMP/text"
-	cp "$TMP/data" "$PBM_KEEP/hardware.data"
-	cp "$TMP/text" "$PBM_KEEP/hardware.text"
-}
-
 test_samples_of_cycles()
 {
 	check_samples cycles
-	[[ -z ${PBM_KEEP:-} ]] || keep_recording
+	# Keep the recording for another machine, with the text that this machine reads from it.
+	[[ -n ${PBM_KEEP:-} ]] || return 0
+	cp "$TMP/data" "$PBM_KEEP/hardware.data"
+	"$PBM_PERF" script --show-bpf-events -F comm,tid,cpu,time,event,period -i "$TMP/data" \
+		>"$PBM_KEEP/hardware.text"
 }
 
-test_samples_of_instructions()
-{
-	check_samples instructions
-}
+test_samples_of_instructions()	{ check_samples instructions; }
 
 run_tests

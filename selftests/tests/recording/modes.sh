@@ -75,7 +75,7 @@ test_programs_that_load_have_no_record_in_the_modes_header_and_none()
 		await_churn ready
 		stop_recording
 		want_no_records "$TMP/data"
-		[[ $(perfdata ksymbols "$TMP/data" | grep -c '_churn_[1-6]$') = 6 ]] || fail "not all programs were recorded"
+		[[ $(perfdata ksymbols "$TMP/data" | grep -c '_churn_[1-6]$') = 6 ]] || fail "not all were recorded"
 		perfdata block "$TMP/data" | cut -f 2 | grep -x 'churn_[1-6]' | sort -u >"$TMP/got" || :
 		{ [[ $mode = none ]] || printf 'churn_%s\n' {1..6}; } >"$TMP/want"
 		same "programs in the header" "$TMP/want" "$TMP/got"

@@ -112,17 +112,31 @@ check_samples()
 # replace_while_recording OPTION...: the same while perf records to $TMP/data
 replace_while_recording()
 {
-	start_recording "$TMP/data" -F 2000 "$@"
+	start_recording "${FILE:-$TMP/data}" -F 2000 "$@"
 	replace_programs
 	await_read
 	stop_recording
+	end_runner
 }
 
-test_programs_that_a_recorded_process_runs()
+# check_target OPTION...: record what the runner runs. Its id is the last argument of perf record.
+check_target()
 {
 	start_runner
-	replace_while_recording -p "$RUNNER_PID"
-	end_runner
+	replace_while_recording "$@" "$RUNNER_PID"
+	check_samples "$TMP/data"
+}
+
+test_programs_that_a_recorded_process_runs()	{ check_target -p; }
+test_programs_that_a_recorded_thread_runs()	{ check_target -t; }
+# Samples have registers then, but the event that sees the loads has no samples.
+test_programs_that_a_process_runs_while_registers_are_recorded()	{ check_target --user-regs -p; }
+
+test_programs_in_a_pipe()
+{
+	start_runner
+	FILE=- replace_while_recording -p "$RUNNER_PID"
+	"$PBM_PERF" inject -i - -o "$TMP/data" <"$TMP/stdout"
 	check_samples "$TMP/data"
 }
 
@@ -147,23 +161,6 @@ test_loads_are_seen_once_if_the_first_event_cannot_be_opened()
 	same "tasks that load" "$TMP/want" "$TMP/got"
 }
 
-# Samples have registers then, but the event that sees the loads has no samples.
-test_programs_that_a_process_runs_while_registers_are_recorded()
-{
-	start_runner
-	replace_while_recording -p "$RUNNER_PID" --user-regs
-	end_runner
-	check_samples "$TMP/data"
-}
-
-test_programs_that_a_recorded_thread_runs()
-{
-	start_runner
-	replace_while_recording -t "$RUNNER_PID"
-	end_runner
-	check_samples "$TMP/data"
-}
-
 test_programs_that_a_recorded_command_runs()
 {
 	open_runner
@@ -175,18 +172,6 @@ test_programs_that_a_recorded_command_runs()
 	RUNNER_PID=$PERF_PID PERF_PID=
 	end_runner
 	check_messages "$TMP/perf.err"
-	check_samples "$TMP/data"
-}
-
-test_programs_in_a_pipe()
-{
-	start_runner
-	start_recording - -F 2000 -p "$RUNNER_PID"
-	replace_programs
-	await_read
-	stop_recording
-	end_runner
-	"$PBM_PERF" inject -i - -o "$TMP/data" <"$TMP/stdout"
 	check_samples "$TMP/data"
 }
 
@@ -205,7 +190,6 @@ test_programs_that_load_on_another_cpu()
 {
 	start_runner_on_another_cpu
 	replace_while_recording -C "$RUNNER_CPU"
-	end_runner
 	check_samples "$TMP/data"
 }
 
@@ -260,27 +244,9 @@ test_programs_while_an_event_switches_files()
 	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
 	start_runner
 	replace_while_recording -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
-	end_runner
 	mapfile -t files < <(list_files)
 	(("${#files[@]}" > 1)) || fail "perf record wrote one file"
 	check_samples "${files[@]}"
-}
-
-# Who may not open events on all CPUs records the same events as before.
-test_events_of_an_unprivileged_user_are_those_of_unpatched_perf()
-{
-	local name
-
-	unpatched_perf
-	prepare_nobody
-	as_nobody test -x "$PBM_UNPATCHED_PERF" ||
-		skip "an unprivileged user cannot reach $PBM_UNPATCHED_PERF"
-	(($(cat /proc/sys/kernel/perf_event_paranoid) > 0)) || skip "perf_event_paranoid allows events on all CPUs"
-	for name in PBM_PERF PBM_UNPATCHED_PERF; do
-		as_nobody "${!name}" record -q -N -o "$TMP/nobody/$name" -- "${WORKLOAD[@]}"
-		"$PBM_PERF" evlist -f -v -i "$TMP/nobody/$name" >"$TMP/$name"
-	done
-	same "events" "$TMP/PBM_UNPATCHED_PERF" "$TMP/PBM_PERF"
 }
 
 # The file has no new event, so other perfs read it as before.
@@ -295,9 +261,9 @@ test_files_and_reports_do_not_show_the_event()
 		"$PBM_PERF" evlist -v -i "$TMP/data" | sed 's/, ksymbol: 1, bpf_event: 1//' >"$TMP/$name"
 	done
 	same "perf evlist" "$TMP/PBM_UNPATCHED_PERF" "$TMP/PBM_PERF"
-	"$PBM_PERF" record -q -N -e cpu-clock -e page-faults -c 10000 --bpf-metadata=header -o "$TMP/data" -- "${WORKLOAD[@]}"
-	"$PBM_PERF" record -q -N -e cpu-clock -e page-faults -c 10000 --bpf-metadata=header -o - -- "${WORKLOAD[@]}" >"$TMP/pipe"
 	for name in data pipe; do
+		"$PBM_PERF" record -q -N -e cpu-clock -e page-faults -c 10000 --bpf-metadata=header \
+			-o "$([[ $name = pipe ]] && echo - || echo "$TMP/data")" -- "${WORKLOAD[@]}" >"$TMP/pipe"
 		"$PBM_PERF" script --show-task-events --show-mmap-events -i "$TMP/$name" >"$TMP/want"
 		"$PBM_UNPATCHED_PERF" script --show-task-events --show-mmap-events -i "$TMP/$name" >"$TMP/got"
 		[[ -s $TMP/want ]] || fail "$name has no event"
@@ -305,21 +271,11 @@ test_files_and_reports_do_not_show_the_event()
 	done
 }
 
-# The tracking event then has the bits.
-test_options_that_leave_the_event_out()
+# want_bits NUMBER FILE: the tracking event has the bits of the event (1), or not (0)
+want_bits()
 {
-	local option
-
-	"$PBM_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
-	"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
-	if grep 'ksymbol: 1' "$TMP/got"; then
-		fail "the tracking event has ksymbol"
-	fi
-	for option in -a --all-user --no-bpf-event --bpf-metadata=none --per-thread --no-timestamp; do
-		"$PBM_PERF" record -q -N -e cpu-clock "$option" -o "$TMP/data" -- "${WORKLOAD[@]}"
-		"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
-		grep -q 'ksymbol: 1' "$TMP/got" || fail "$option: $(cat "$TMP/got")"
-	done
+	"$PBM_PERF" evlist -v -i "$2" >"$TMP/got"
+	(($(grep -c 'ksymbol: 1' "$TMP/got" || true) == $1)) || fail "not $1 events with ksymbol: $(cat "$TMP/got")"
 }
 
 # The buffers of the event must not use up the memory that the user may lock for those of samples.
@@ -327,8 +283,7 @@ test_who_may_not_lock_memory_gets_no_event()
 {
 	setpriv --inh-caps -ipc_lock --bounding-set -ipc_lock \
 		"$PBM_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
-	"$PBM_PERF" evlist -v -i "$TMP/data" >"$TMP/got"
-	grep -q 'ksymbol: 1' "$TMP/got" || fail "the tracking event lacks ksymbol: $(cat "$TMP/got")"
+	want_bits 1 "$TMP/data"
 }
 
 test_perf_record_ends_with_an_error_if_nothing_can_be_mapped()
@@ -365,30 +320,30 @@ want_warnings()
 	done
 }
 
-test_reports_warn_if_programs_of_other_tasks_were_not_recorded()
+# The options that leave the event out; the tracking event then has its bits. perf warns if it does not see
+# the programs of other tasks, either.
+test_options_that_leave_the_event_out_and_warnings_of_reports()
 {
-	local number option
+	local bits warnings options
 
-	while read -r number option; do
-		echo "perf record $option: $number"
+	while read -r bits warnings options; do
+		echo "perf record $options"
 		# shellcheck disable=SC2086 # words
-		"$PBM_PERF" record -q -N -e cpu-clock $option -o "$TMP/data" -- "${WORKLOAD[@]}"
-		want_warnings "$number" "$TMP/data"
+		"$PBM_PERF" record -q -N -e cpu-clock $options -o "$TMP/data" -- "${WORKLOAD[@]}"
+		want_bits "$bits" "$TMP/data"
+		want_warnings "$warnings" "$TMP/data"
 	done <<-END
-		0
-		0 -a
-		0 -a --no-timestamp
-		0 --all-user
-		1 --per-thread
-		1 --no-timestamp
-		1 --bpf-metadata=none
+		0 0
+		1 0 -a
+		1 0 -a --no-timestamp
+		1 0 --all-user
+		1 1 --per-thread
+		1 1 --no-timestamp
+		1 1 --bpf-metadata=none
+		1 0 --no-bpf-event
 	END
 	"$PBM_PERF" record -q -N -e cpu-clock --per-thread -o - -- "${WORKLOAD[@]}" >"$TMP/pipe"
 	want_warnings 1 "$TMP/pipe"
-}
-
-test_reports_warn_of_files_of_unpatched_perf()
-{
 	unpatched_perf
 	"$PBM_UNPATCHED_PERF" record -q -N -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}"
 	want_warnings 1 "$TMP/data"
@@ -432,15 +387,16 @@ test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 # top_shows_both OPTION...: fail unless perf top shows both versions of the program, one after the other
 top_shows_both()
 {
-	local options=("$@") version
+	local version
 
-	start_top -F 2000 -d 1 --stdio -s bpf_metadata -e cpu-clock "${options[@]}"
+	start_top -F 2000 -d 1 --stdio -s bpf_metadata -e cpu-clock "$@"
 	for version in 1 2; do
 		hold "busy_v$version"
 		await "version $version.0 in perf top" runs_and_shows "$version"
 		release
 	done
 	stop_top
+	end_runner
 }
 
 runs_and_shows()
@@ -453,7 +409,6 @@ test_perf_top_of_a_process()
 {
 	start_runner
 	top_shows_both -p "$RUNNER_PID"
-	end_runner
 	grep -q -E '[0-9]+Hz' "$TMP/top" || fail "perf top does not show the frequency"
 }
 
@@ -461,7 +416,6 @@ test_perf_top_of_a_cpu()
 {
 	start_runner_on_another_cpu
 	top_shows_both -C "$RUNNER_CPU"
-	end_runner
 }
 
 # The events of other tasks don't end with the workload. Programs load faster than perf can write.
