@@ -44,20 +44,9 @@ export LC_ALL=C PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
 TEST_FILE=$(basename "$0" .sh)
 PRINT_LOGS=all
 
-prepare_tests()
-{
-	:
-}
-
-start_test()
-{
-	:
-}
-
-end_test()
-{
-	:
-}
+prepare_tests()	{ :; }
+start_test()	{ :; }
+end_test()	{ :; }
 
 fail()
 {

@@ -37,35 +37,9 @@ def read_want(path):
     return programs, unloaded
 
 
-def wrong_events(want, program, is_unloaded):
-    if program is None:
-        yield "no BPF_EVENT"
-        return
-    if program.tags != {want["tag"]}:
-        yield f"BPF_EVENT has the tags {program.tags}, not {want['tag']}"
-    if len(program.loads) != 1:
-        yield f"{len(program.loads)} loads"
-        return
-    if len(program.unloads) != is_unloaded:
-        yield f"{len(program.unloads)} unloads, not {int(is_unloaded)}"
-    elif is_unloaded and plain(program.unloads[0]) != plain(program.loads[0]):
-        yield f"loaded {program.loads[0]}, unloaded {program.unloads[0]}"
-    names = [FUNCTION.match(name) for name in program.functions()]
-    if not all(names):
-        yield f"functions {program.functions()}"
-    elif not any(name["name"] == want["name"] and (len(names) > 1 or name["tag"] == want["tag"])
-                 for name in names):
-        yield f"no function bpf_prog_{want['tag']}_{want['name']} among {program.functions()}"
-
-
 def plain(names):
-    """The names; without tags if there are several"""
-    return sorted(FUNCTION.sub(r"\g<name>", name) for name in names) if len(names) > 1 else names
-
-
-def wanted_entries(wants):
-    return {(want["id"], key, json.dumps(value))
-            for want in wants for key, value in want.get("metadata", {}).items()}
+    """The names without tags"""
+    return sorted(FUNCTION.sub(r"\g<name>", name) for name in names)
 
 
 def normal(value):
@@ -76,48 +50,52 @@ def normal(value):
         return value
 
 
-def found_entries(data):
-    return {(int(record.id), key, normal(value))
-            for record in data.metadata() for key, value in record.entries()}
+def wrong_events(want, program, is_unloaded):
+    names = program.functions()
+    functions = [FUNCTION.match(name) for name in names]
+    if program.tags != {want["tag"]}:
+        yield f"BPF_EVENT has the tags {program.tags}, not {want['tag']}"
+    if len(program.loads) != 1 or len(program.unloads) != is_unloaded:
+        yield f"{len(program.loads)} loads, {len(program.unloads)} unloads, not 1 and {int(is_unloaded)}"
+    elif is_unloaded and program.loads != program.unloads and \
+            (len(names) == 1 or plain(program.loads[0]) != plain(program.unloads[0])):
+        yield f"loaded {program.loads[0]}, unloaded {program.unloads[0]}"
+    if not all(functions):
+        yield f"functions {names}"
+    elif not any(name["name"] == want["name"] and (len(names) > 1 or name["tag"] == want["tag"])
+                 for name in functions):
+        yield f"no function bpf_prog_{want['tag']}_{want['name']} among {names}"
 
 
-def wrong_names(want, data):
-    for record in data.metadata():
-        name = FUNCTION.match(perfdata.c_string(record.name))
-        if int(record.id) == want["id"] and (not name or name["name"] != want["name"]):
-            yield f"record of {perfdata.c_string(record.name)}"
-
-
-def wrong_block(want, program, block):
-    name, found = block.get(want["id"], (None, {}))
-    wanted = {key: json.dumps(value) for key, value in want.get("metadata", {}).items()}
-    if found != wanted:
-        yield f"the header has {found}, not {wanted}"
-    elif found and name not in plain(program.functions() + [""]):
-        yield f"is called {name} in the header, its functions are {program.functions()}"
-
-
-def block_sets(data):
-    return {prog_id: (name, {key: normal(value) for key, value in entries})
-            for prog_id, name, _, entries in perfdata.block_progs(data)}
+def wrong_sets(want, program, records, block):
+    """records and block have (name, {(key, value), ...}) of each id."""
+    wanted = {(key, json.dumps(value)) for key, value in want.get("metadata", {}).items()}
+    for what, where, names in (("records", records, [want["name"]]), ("header", block, plain(program.functions()))):
+        name, found = where.get(want["id"], ("", set()))
+        if found != wanted:
+            yield f"the {what} has {sorted(found)}, not {sorted(wanted)}"
+        elif found and name not in names:
+            yield f"is called {name} in the {what}, not one of {names}"
 
 
 def differences(data, wants, unloaded):
     programs = data.programs()
-    block = block_sets(data)
+    records = {}
+    for record in data.metadata():
+        name = FUNCTION.sub(r"\g<name>", perfdata.c_string(record.name))
+        old, entries = records.setdefault(int(record.id), (name, set()))
+        entries.update((key, normal(value)) for key, value in record.entries())
+        if old != name:
+            yield f"program {record.id} has records of {old} and of {name}"
+    block = {prog_id: (name, {(key, normal(value)) for key, value in entries})
+             for prog_id, name, _, entries in perfdata.block_progs(data)}
     for want in wants:
-        for what in wrong_events(want, programs.get(want["id"]), want["id"] in unloaded):
+        program = programs.get(want["id"])
+        found = ["no BPF_EVENT"] if program is None else \
+            [*wrong_events(want, program, want["id"] in unloaded), *wrong_sets(want, program, records, block)]
+        for what in found:
             yield f"{want['name']} (id {want['id']}): {what}"
-    if any(want["id"] not in programs for want in wants):
-        return
-    for want in wants:
-        for what in [*wrong_block(want, programs[want["id"]], block), *wrong_names(want, data)]:
-            yield f"{want['name']} (id {want['id']}): {what}"
-    wanted, found = wanted_entries(wants), found_entries(data)
-    ours = {want["id"] for want in wants}
-    for entry in sorted(wanted ^ {entry for entry in found if entry[0] in ours}):
-        yield f"{entry} is {'not ' if entry in wanted else ''}there"
-    for prog_id in sorted({entry[0] for entry in found} - set(programs)):
+    for prog_id in sorted(set(records) - set(programs)):
         yield f"program {prog_id} has a set, but was not loaded"
 
 

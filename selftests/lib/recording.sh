@@ -9,10 +9,7 @@ ON_END+=(abandon_recording)
 EVENTS=(-e cpu-clock)
 COMMAND=()
 
-check_churn()
-{
-	python3 -S "$SELFTESTS/lib/churn.py" check "$@"
-}
+check_churn()	{ python3 -S "$SELFTESTS/lib/churn.py" check "$@"; }
 
 # deny_bpf COMMAND ERRNO: write $TMP/denied-perf, a script that runs perf so that this bpf() command
 # fails
@@ -31,10 +28,7 @@ open_control()
 	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
 }
 
-send_control()
-{
-	printf '%s\n' "$1" >&"$CONTROL"
-}
+send_control()	{ printf '%s\n' "$1" >&"$CONTROL"; }
 
 perf_is_running()
 {
@@ -207,11 +201,10 @@ churn()
 	grep '^[0-9]' "$TMP/churned" >>"$TMP/list"
 }
 
-# start_churn OPTION...: load programs in the background; await_churn adds to the list
-start_churn()
-{
-	coproc HOLDER { exec "$OUTPUT/churn" "$@"; }
-}
+# start_churn OPTION...: load programs in the background; await_churn adds to the list. tell_churn: let
+# churn go on
+start_churn()	{ coproc HOLDER { exec "$OUTPUT/churn" "$@"; }; }
+tell_churn()	{ echo >&"${HOLDER[1]}"; }
 
 # await_churn WORD: wait until churn prints the word
 await_churn()
@@ -223,12 +216,6 @@ await_churn()
 		printf '%s\n' "$line" >>"$TMP/list"
 	done
 	fail "churn did not print $1"
-}
-
-# tell_churn: let churn go on
-tell_churn()
-{
-	echo >&"${HOLDER[1]}"
 }
 
 # list_files: the files of perf record --switch-output -o $TMP/data, in order. Until perf switches or

@@ -48,20 +48,9 @@ FREQUENCY=()
 ((SCALE == 1)) || FREQUENCY=(-F $((4000 / SCALE)))
 
 # With -S, python3 starts faster, because it does not look for packages.
-values()
-{
-	python3 -S "$SELFTESTS/lib/values.py" "$@"
-}
-
-perfdata()
-{
-	python3 -S "$SELFTESTS/lib/perfdata.py" "$@"
-}
-
-malformed()
-{
-	python3 -S "$SELFTESTS/lib/malformed.py" "$@"
-}
+values()	{ python3 -S "$SELFTESTS/lib/values.py" "$@"; }
+perfdata()	{ python3 -S "$SELFTESTS/lib/perfdata.py" "$@"; }
+malformed()	{ python3 -S "$SELFTESTS/lib/malformed.py" "$@"; }
 
 # write_file FILE [--big] [--pipe]: write a perf.data. Standard input is Python code that changes "file",
 # see perfgen.py.
@@ -305,24 +294,11 @@ other_perf()
 	[[ -x ${!1} ]] || fail "$1=${!1} cannot be run"
 }
 
-# unpatched_perf, peer_perf, old_perf: skip if PBM_*_PERF is not set, fail if it can't run
-unpatched_perf()
-{
-	other_perf PBM_UNPATCHED_PERF
-}
-
-# run-selftests.sh builds peer and old perf only with --all.
-peer_perf()
-{
-	[[ -n ${PBM_PEER_PERF:-} ]] || all_only
-	other_perf PBM_PEER_PERF
-}
-
-old_perf()
-{
-	[[ -n ${PBM_OLD_PERF:-} ]] || all_only
-	other_perf PBM_OLD_PERF
-}
+# unpatched_perf, peer_perf, old_perf: skip if PBM_*_PERF is not set, fail if it can't run. run-selftests.sh
+# builds peer and old perf only with --all.
+unpatched_perf()	{ other_perf PBM_UNPATCHED_PERF; }
+peer_perf()		{ [[ -n ${PBM_PEER_PERF:-} ]] || all_only; other_perf PBM_PEER_PERF; }
+old_perf()		{ [[ -n ${PBM_OLD_PERF:-} ]] || all_only; other_perf PBM_OLD_PERF; }
 
 # Print the requirements that the caller of the tests has to meet, and has not met.
 what_is_missing()
