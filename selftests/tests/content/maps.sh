@@ -143,7 +143,8 @@ want_unknown()
 	show "$TMP/data"
 	shows_no_record "bpf_prog_[0-9a-f]+_$1"
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
-	grep -E -e "% +${HELD_IDS[0]} $1 +\(unknown\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
+	grep -E -e "% +${HELD_IDS[0]} $1 +\(unknown\)" "$TMP/out" ||
+		fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
 
 run_tests

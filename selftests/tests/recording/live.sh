@@ -134,7 +134,8 @@ test_program_without_metadata_that_loads()
 	stop_recording
 	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
 	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
-	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" || fail "perf report shows: $(head -n 30 "$TMP/out")"
+	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" ||
+		fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
 
 shows_record_of()

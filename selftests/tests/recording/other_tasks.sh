@@ -355,7 +355,8 @@ test_options_that_leave_the_event_out_and_warnings_of_reports()
 top_of_nobody()
 {
 	: >"$TMP/top"		# or await sees samples of an earlier perf top
-	"${AS_NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	"${AS_NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" \
+		<&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
 	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
 	stop_top

@@ -109,7 +109,8 @@ test_trampolines_of_struct_ops_have_names()
 	"$BPFTOOL" struct_ops register "$OUTPUT/struct_ops.bpf.o" >"$TMP/registered" 2>&1 ||
 		skip "this kernel registers no struct_ops: $(tail -n 1 "$TMP/registered")"
 	trap '"$BPFTOOL" struct_ops unregister name pbm_tcp >/dev/null; end_test' EXIT
-	grep -q '\sbpf__tcp_congestion_ops_ssthresh\s' /proc/kallsyms || skip "this kernel (before v6.13) gives these trampolines no names"
+	grep -q '\sbpf__tcp_congestion_ops_ssthresh\s' /proc/kallsyms ||
+		skip "this kernel (before v6.13) gives these trampolines no names"
 	record "$TMP/data"
 	perfdata ksymbols "$TMP/data" | grep '^bpf__tcp_congestion_ops_' | sort -u >"$TMP/got"
 	printf 'bpf__tcp_congestion_ops_%s\n' cong_avoid ssthresh undo_cwnd >"$TMP/want"
