@@ -42,7 +42,6 @@ PROG_LOAD, PROG_UNLOAD = 1, 2
 NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
 FIXED_SIZE, ENTRY_SIZE = 8 + NAME_SIZE + 8, KEY_SIZE + VALUE_SIZE
 SAMPLE_ID_ALL = 1 << 18
-USE_CLOCKID, CLOCK_MONOTONIC = 1 << 25, 1
 # sample_type bits whose fields end every record: TID TIME ID CPU STREAM_ID IDENTIFIER
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 # of samples: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
@@ -110,14 +109,6 @@ class PerfData:
             raise Bad(f"the samples lack the field of bit {bit}")
         skipped = sum(sample_type >> other & 1 for other in SAMPLE_BITS[:SAMPLE_BITS.index(bit)])
         return struct.unpack_from("=Q", self.bytes, at + 8 + 8 * skipped)[0]
-
-    def last_sample_time(self):
-        """The time in ns of the last sample by the monotonic clock; None if there is no such time."""
-        sample_type, flags = self.attr()
-        (clock,) = struct.unpack_from("=i", self.bytes, self.attrs[0] + 92)
-        if not flags & USE_CLOCKID or clock != CLOCK_MONOTONIC or not sample_type >> TIME & 1:
-            return None
-        return max((self.sample(at, TIME) for at, kind, _ in self.records if kind == SAMPLE), default=None)
 
     def metadata(self):
         return [Metadata(self.bytes, at, size) for at, kind, size in self.records
