@@ -45,6 +45,33 @@ rows()
 		"$TMP/report" | sort
 }
 
+# by KEYS FILE [OPTION...]: the rows with these sort keys
+by()
+{
+	rows -s "$1" -F "period,$1" -i "${@:2}"
+}
+
+# want_by KEYS FILE WANT: these rows are those of the file WANT
+want_by()
+{
+	by "$1" "$2" >"$TMP/got"
+	same "cost by $1 in $2" "$3" "$TMP/got"
+}
+
+# shows: perf report of $TMP/made-up has the rows of standard input, where each line "KEYS [OPTION...]"
+# is followed by its rows, "  PERIOD ROW".
+shows()
+{
+	local keys options
+
+	cat >"$TMP/want-shown"
+	while read -r keys options; do
+		echo "$keys${options:+ $options}"
+		eval "by $keys '$TMP/made-up' $options" | sed -E 's/(.*)\t(.*)/  \2 \1/'
+	done < <(grep -v '^ ' "$TMP/want-shown") >"$TMP/got"
+	same "rows" "$TMP/want-shown" "$TMP/got"
+}
+
 # Read lines KEY<TAB>PERIOD and print the sum for each key. %d of mawk is limited to 2^31.
 sum_up()
 {

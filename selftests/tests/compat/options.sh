@@ -52,12 +52,48 @@ test_abbreviated_options()
 	((nr > 20)) || fail "unpatched perf accepts too few abbreviations"
 }
 
-test_a_part_of_several_options_is_refused()
+# Each line has a command, which must fail and write nothing, and the error.
+test_wrong_options_are_errors()
 {
-	local error
+	local command error status
 
-	error=$(first_error "$PBM_PERF" report --bpf-metadata version)
-	[[ $error = *"Ambiguous option: bpf-metadata "* ]] || fail "$error"
+	cd "$TMP"
+	write_file file </dev/null
+	write_file pipe --pipe </dev/null
+	echo '7 - a=b' >lines
+	while IFS='|' read -r command error; do
+		rm -f out
+		status=0
+		eval "'$PBM_PERF' $command" >stdout 2>stderr <pipe || status=$?
+		# 134 to 136 and 139 are crashes. Other errors of perf have a status above 128, too.
+		case $status in
+		0|134|135|136|139) fail "status $status: perf $command" ;;
+		esac
+		[[ ! -s stdout && ! -e out ]] || fail "perf $command fails, but writes output"
+		grep -q -F -e "$error" stderr || fail "perf $command does not say '$error': $(cat stderr)"
+	done <<-'END'
+		report --bpf-metadata version -i file|Ambiguous option: bpf-metadata 
+		report -s bpf_metadata --bpf-metadata-keys '' -i file|Bad BPF metadata keys: ''
+		report -s bpf_metadata --bpf-metadata-keys ' , ' -i file|Bad BPF metadata keys: ' , '
+		report -s bpf_metadata --bpf-metadata-keys a=b -i file|Bad BPF metadata keys: 'a=b'
+		report -s sym --bpf-prog-filter x -i file|-prog-filter needs the sort key bpf_prog: add it to -s
+		report -s sym --bpf-metadata-filter x -i file|needs the sort key bpf_metadata: add it to -s
+		record --bpf-metadata=some -o out true|Unknown BPF metadata mode 'some'. Use all,
+		inject --bpf-metadata=some -i file -o out|Unknown BPF metadata mode 'some'. Use all,
+		inject --bpf-metadata=header -i file -o -|-add need an output file (-o)
+		inject --bpf-metadata=header -i - -o -|-add need an output file (-o)
+		inject --bpf-metadata-add lines -i file -o -|-add need an output file (-o)
+		inject --bpf-metadata-add lines --bpf-metadata=none -i file -o out|-add can't be combined with
+		inject --bpf-metadata-add lines --guest-data=file,1 -i file -o out|-add can't be combined with
+		inject --bpf-metadata-add lines --vm-time-correlation=1 --force -i file|can't rewrite a file that is updated
+		inject --bpf-metadata-add . -i file -o out|Can't read .: Is a directory
+		inject --bpf-metadata-add not-there -i file -o out|Can't read not-there: No such file
+		inject --bpf-metadata-names=a --vm-time-correlation=dry-run -i file -o out|-names can't be combined with
+		inject --bpf-metadata-names=version --bpf-metadata=none -i file -o out|-names can't be combined with
+		inject --bpf-metadata-names=version --bpf-metadata-add=lines -i file -o out|-names can't be combined with
+		inject --bpf-metadata-names=version -i - -o opened|-names can't read a pipe. Record to a file.
+		inject --bpf-metadata-names=, -i file -o out|Bad BPF metadata keys: ','
+	END
 }
 
 # In perf mem, b is blocked.
@@ -68,10 +104,8 @@ test_abbreviated_sort_keys()
 	unpatched_perf
 	for mode in "" --mem-mode; do
 		for key in b B bl; do
-			# shellcheck disable=SC2086 # no option is no argument
-			same_report $mode -s "$key"
-			# shellcheck disable=SC2086
-			same_report $mode -F "overhead,$key"
+			same_report ${mode:+"$mode"} -s "$key"
+			same_report ${mode:+"$mode"} -F "overhead,$key"
 		done
 	done
 }

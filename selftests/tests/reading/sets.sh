@@ -8,12 +8,126 @@
 
 BESIDE=yes
 
-# want_sets ROW...: with sort key bpf_metadata, perf report shows these rows of PERIOD samples.
-want_sets()
+# prints OPTION...: perf report of $TMP/made-up prints the lines of standard input
+prints()
 {
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	printf '%b\n' "$@" >"$TMP/want"
-	same "sets of records" "$TMP/want" "$TMP/got"
+	report -q "$@" -i "$TMP/made-up" >"$TMP/report"
+	sed 's/ *$//; /^$/d' "$TMP/report" >"$TMP/got"
+	cat >"$TMP/want"
+	same "perf report $*" "$TMP/want" "$TMP/got"
+}
+
+# The three places of metadata: the block of a file, the records of a file, and those of a pipe
+KINDS=('file.with_records = False' 'file.block = b""' 'file = perfgen.File(pipe=True); file.block = b""')
+
+# The rows of an unchanged made_up
+TWO_SETS='bpf_metadata
+  2 answer=42, version="1.2.3"
+  2 version="2.0"'
+
+# One key begins with another one. Keys are shown in the order of the option.
+test_keys_are_selected()
+{
+	local kind
+
+	for kind in "${KINDS[@]}"; do
+		made_up <<-END
+			sets = [(b"nr", b"7"), (b"owner", b'"x"'), (b"owner_2", b"1")], [(b"owner", b'"x"'), (b"owner_2", b"2")]
+			perfgen.ALPHA, perfgen.BETA = (*perfgen.ALPHA[:4], sets[0]), (*perfgen.BETA[:4], sets[1])
+			$kind
+			file.block = file.block and file.make_block([(sets[0], [7]), (sets[1], [9])])
+		END
+		shows <<-'END'
+			bpf_metadata
+			  2 nr=7, owner="x", owner_2=1
+			  2 owner="x", owner_2=2
+			bpf_metadata --bpf-metadata-keys owner
+			  4 owner="x"
+			bpf_metadata --bpf-metadata-keys=owner_2,owner
+			  2 owner_2=1, owner="x"
+			  2 owner_2=2, owner="x"
+			bpf_metadata --bpf-metadata-keys ' owner_2 , ,no_such_key,owner,owner_2,'
+			  2 owner_2=1, owner="x"
+			  2 owner_2=2, owner="x"
+			bpf_metadata --bpf-metadata-keys nr
+			  2 (none)
+			  2 nr=7
+			bpf_metadata --bpf-metadata-keys nr --no-bpf-metadata-keys
+			  2 nr=7, owner="x", owner_2=1
+			  2 owner="x", owner_2=2
+		END
+	done
+}
+
+test_keys_of_perfconfig_are_the_default()
+{
+	made_up </dev/null
+	cat "$PERF_CONFIG" - >"$TMP/perfconfig.keys" <<<$'[report]\n\tbpf-metadata-keys = answer'
+	PERF_CONFIG=$TMP/perfconfig.keys shows <<-'END'
+		bpf_metadata
+		  2 (none)
+		  2 answer=42
+		bpf_metadata --bpf-metadata-keys version
+		  2 version="1.2.3"
+		  2 version="2.0"
+		bpf_metadata --no-bpf-metadata-keys
+		  2 answer=42, version="1.2.3"
+		  2 version="2.0"
+	END
+}
+
+# The filters look for a part of what is shown.
+test_rows_are_filtered_and_have_other_keys()
+{
+	local kind
+
+	for kind in "${KINDS[@]}"; do
+		made_up <<-END
+			$kind
+			file.odd = file.sample(16)      # in no function
+		END
+		shows <<-'END'
+			bpf_metadata --bpf-metadata-filter 'version="1'
+			  2 answer=42, version="1.2.3"
+			bpf_metadata --bpf-metadata-filter '42, version='
+			  2 answer=42, version="1.2.3"
+			bpf_metadata --bpf-metadata-filter 'version="'
+			  2 answer=42, version="1.2.3"
+			  2 version="2.0"
+			bpf_metadata --bpf-metadata-filter N/A
+			  1 N/A
+			bpf_metadata --bpf-metadata-filter 'no such text'
+			bpf_prog --bpf-prog-filter '7 al'
+			  2 7 alpha
+			bpf_prog --bpf-prog-filter a
+			  2 7 alpha
+			  2 9 beta
+			bpf_prog --bpf-prog-filter N/A
+			  1 N/A
+			bpf_prog,bpf_metadata --bpf-prog-filter 9 --bpf-metadata-filter 2.0
+			  2 9 beta|version="2.0"
+			bpf_metadata,sym
+			  1 N/A|[k] 0x0000000000000010
+			  2 answer=42, version="1.2.3"|[k] bpf_prog_0011223344556677_alpha
+			  2 version="2.0"|[k] bpf_prog_8899aabbccddeeff_beta
+			comm,bpf_metadata,bpf_prog
+			  1 swapper|N/A|N/A
+			  2 swapper|answer=42, version="1.2.3"|7 alpha
+			  2 swapper|version="2.0"|9 beta
+		END
+	done
+	prints -s bpf_metadata --percentage relative --bpf-metadata-filter version=\"2 <<-'END'
+		   100.00%  version="2.0"
+	END
+	prints -H -s bpf_metadata,bpf_prog,sym --bpf-metadata-filter 42 <<-'END'
+		    40.00%        answer=42, version="1.2.3"
+		       40.00%        7 alpha
+		          40.00%        [k] bpf_prog_0011223344556677_alpha
+	END
+	prints -H -s bpf_prog,bpf_metadata --bpf-metadata-filter N/A <<-'END'
+		    20.00%     N/A
+		       20.00%     N/A
+	END
 }
 
 # Two builds of a program have the same name and tag. The id in each record tells them apart.
@@ -24,7 +138,7 @@ test_programs_of_one_name_have_their_own_sets()
 		file.infos = [file.prog_info(perfgen.ALPHA), file.prog_info(perfgen.BETA)]
 		file.block = b""
 	END
-	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
+	shows <<<"$TWO_SETS"
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
 	! grep removed "$TMP/messages" || fail "perf inject warns"
 	perfdata block "$TMP/made-up.header" | cut -f 1,4,5 >"$TMP/got"
@@ -35,6 +149,9 @@ test_programs_of_one_name_have_their_own_sets()
 		"$TMP/made-up.json" >"$TMP/got"
 	echo "{7: {'answer': 42, 'version': '1.2.3'}} {9: {'version': '2.0'}}" >"$TMP/want"
 	same "JSON" "$TMP/want" "$TMP/got"
+	"$PBM_PERF" diff -s bpf_metadata "$TMP/made-up" "$TMP/made-up" | sed -n 's/^.*+0.00%  *//p' | sort >"$TMP/got"
+	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
+	same "sets in perf diff" "$TMP/want" <(sed 's/ *$//' "$TMP/got")
 }
 
 # with_late_events NR [FUNCTIONS]: generate a file with a program of two functions, and another
@@ -63,34 +180,38 @@ with_late_events()
 	END
 }
 
+# outputs: print what perf shows of $TMP/made-up, with different keys and filters
+outputs()
+{
+	local key
+
+	for key in bpf_prog bpf_metadata; do
+		by "$key" "$TMP/made-up"
+		# A key that is only in --fields is also a sort key.
+		rows -F "period,$key" -i "$TMP/made-up"
+	done
+	report -q -H -s bpf_metadata,bpf_prog,sym -i "$TMP/made-up"
+	by bpf_prog,sym "$TMP/made-up" --bpf-prog-filter '7 alpha'
+	"$PBM_PERF" diff -s bpf_prog "$TMP/known" "$TMP/made-up" | grep -v '^#'
+}
+
 # An event can tell the program of a function before, between and after its samples.
 test_rows_do_not_depend_on_when_a_program_becomes_known()
 {
-	local nr key
+	local nr
 
 	with_late_events 0
 	cp "$TMP/made-up" "$TMP/known"
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/known" >"$TMP/got"
-	printf '%b\n' '7 alpha\t4' '9 alpha\t2' >"$TMP/want"
-	same "programs" "$TMP/want" "$TMP/got"
-	for nr in 0 1 3 5 6; do
+	shows <<-'END'
+		bpf_prog
+		  4 7 alpha
+		  2 9 alpha
+	END
+	outputs >"$TMP/want"
+	for nr in 1 3 5 6; do
 		with_late_events "$nr"
-		for key in bpf_prog bpf_metadata; do
-			rows -s "$key" -F "period,$key" -i "$TMP/known" >"$TMP/want"
-			rows -s "$key" -F "period,$key" -i "$TMP/made-up" >"$TMP/got"
-			same "$key after $nr samples" "$TMP/want" "$TMP/got"
-			rows -F "period,$key" -i "$TMP/made-up" >"$TMP/got"
-			same "$key as output field after $nr samples" "$TMP/want" "$TMP/got"
-		done
-		report -q -H -s bpf_metadata,bpf_prog,sym -i "$TMP/known" >"$TMP/want"
-		report -q -H -s bpf_metadata,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
-		same "hierarchy after $nr samples" "$TMP/want" "$TMP/got"
-		rows -s bpf_prog,sym -F period,bpf_prog,sym --bpf-prog-filter '7 alpha' -i "$TMP/known" >"$TMP/want"
-		rows -s bpf_prog,sym -F period,bpf_prog,sym --bpf-prog-filter '7 alpha' -i "$TMP/made-up" >"$TMP/got"
-		same "filtered rows after $nr samples" "$TMP/want" "$TMP/got"
-		"$PBM_PERF" diff -s bpf_prog "$TMP/known" "$TMP/known" | grep -v '^#' >"$TMP/want"
-		"$PBM_PERF" diff -s bpf_prog "$TMP/known" "$TMP/made-up" | grep -v '^#' >"$TMP/got"
-		same "differences after $nr samples" "$TMP/want" "$TMP/got"
+		outputs >"$TMP/got"
+		same "rows after $nr samples" "$TMP/want" "$TMP/got"
 	done
 	grep -q -e '+0.00%.*alpha' "$TMP/got" || fail "perf diff finds another cost: $(cat "$TMP/got")"
 }
@@ -98,8 +219,6 @@ test_rows_do_not_depend_on_when_a_program_becomes_known()
 # The functions of a program are not beside each other, neither by time nor name nor address.
 test_programs_of_many_functions_have_one_row_each()
 {
-	local nr
-
 	made_up <<-'END'
 		programs = [[(id, f"{16 * n + id:016x}", f"f{id}", 0xffffffffc0100000 + 0x10000 * n + 0x1000 * id, [])
 		             for n in range(5)] for id in range(1, 10)]
@@ -116,11 +235,14 @@ test_programs_of_many_functions_have_one_row_each()
 
 		file.records = records
 	END
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
-	for nr in 1 2 3 4 5 6 7 8 9; do
-		printf '%s\t5\n' "$nr f$nr"
-	done >"$TMP/want"
-	same "programs" "$TMP/want" "$TMP/got"
+	shows < <(echo bpf_prog; printf '  5 %d f%d\n' 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9)
+}
+
+# want_shares KEY TEXT: these are the first two words, the shares, of the lines of perf report --children
+want_shares()
+{
+	"$PBM_PERF" report --stdio -q --children -g none -s "$1" -i "$TMP/made-up" >"$TMP/got"
+	[[ $(awk 'NF { print $1, $2 }' "$TMP/got" | sort -r | xargs) = "$2" ]] || fail "shares by $1: $(cat "$TMP/got")"
 }
 
 # If a function calls another one of its program, the sample counts once. If the programs are not
@@ -129,20 +251,15 @@ test_functions_in_a_call_chain_count_once()
 {
 	local key
 
+	with_late_events 0
 	for key in bpf_prog bpf_metadata; do
-		with_late_events 0
-		"$PBM_PERF" report --stdio -q --children -g none -s "$key" -i "$TMP/made-up" >"$TMP/got"
-		[[ $(awk '{ print $1, $2 }' "$TMP/got" | xargs) = '100.00% 66.67% 33.33% 33.33%' ]] ||
-			fail "$key: other shares: $(cat "$TMP/got")"
+		want_shares "$key" '33.33% 33.33% 100.00% 66.67%'
 	done
 	with_late_events 2 other,other
-	"$PBM_PERF" report --stdio -q --children -g none -s bpf_prog -i "$TMP/made-up" >"$TMP/got"
-	[[ $(awk '{ print $1, $2 }' "$TMP/got" | sort | xargs) = '100.00% 0.00% 100.00% 100.00%' ]] ||
-		fail "other shares of callers: $(cat "$TMP/got")"
+	want_shares bpf_prog '100.00% 100.00% 100.00% 0.00%'
 	# No event tells which programs these are.
 	with_late_events 9
-	"$PBM_PERF" report --stdio -q --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	[[ $(xargs <"$TMP/got") = '100.00% 100.00% (unknown)' ]] || fail "shares of unknown programs: $(cat "$TMP/got")"
+	want_shares bpf_metadata '100.00% 100.00%'
 }
 
 # The header has both programs, and the records one of them.
@@ -154,7 +271,7 @@ test_a_pipe_gets_the_records_that_its_input_lacks()
 	END
 	"$PBM_PERF" inject -i "$TMP/made-up" -o - >"$TMP/piped"
 	mv "$TMP/piped" "$TMP/made-up"
-	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
+	shows <<<"$TWO_SETS"
 	perfdata records "$TMP/made-up" | cut -f 4 >"$TMP/got"
 	printf '%s\n' 7 9 >"$TMP/want"
 	same "records" "$TMP/want" "$TMP/got"
@@ -169,7 +286,7 @@ test_records_without_an_id_say_nothing()
 		file.odd = file.metadata(perfgen.ALPHA, with_id=False)
 		file.odd += file.metadata(perfgen.BETA, [(b"version", b"1"), (b"(id)", b"9")], with_id=False)
 	END
-	want_sets '(unknown)\t4'
+	shows <<<$'bpf_metadata\n  4 (unknown)'
 	"$PBM_PERF" inject --bpf-metadata=header -i "$TMP/made-up" -o "$TMP/made-up.header" 2>"$TMP/messages"
 	grep -q "WARNING: removed the metadata .* don't have the id" "$TMP/messages" || fail "no warning"
 	[[ -z $(perfdata block "$TMP/made-up.header") ]] || fail "perf inject stores what it guessed"
@@ -188,26 +305,20 @@ test_all_records_of_a_program_count()
 		file.odd = 2 * file.metadata(perfgen.ALPHA, perfgen.ALPHA[4][1:])
 		file.odd += file.metadata(perfgen.BETA, [(b"k%d" % i, b"%d" % i) for i in range(201)])
 	END
-	rows -s bpf_metadata --bpf-metadata-keys=answer,version,k200 -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	printf '%s\t2\n' 'answer=42, version="1.2.3"' 'version="2.0", k200=200' >"$TMP/want"
-	same "sets" "$TMP/want" "$TMP/got"
+	shows <<-'END'
+		bpf_metadata --bpf-metadata-keys=answer,version,k200
+		  2 answer=42, version="1.2.3"
+		  2 version="2.0", k200=200
+	END
 }
 
 # The header has whole values, records may have cut ones.
-test_the_header_wins_over_records()
+test_the_header_wins_over_records_and_may_lack_programs()
 {
-	made_up <<-'END'
-		file.block = file.make_block([([(b"version", b'"header"')], [7, 9])])
-	END
-	want_sets 'version="header"\t4'
-}
-
-test_a_program_that_the_header_lacks_has_the_set_of_its_record()
-{
-	made_up <<-'END'
-		file.block = file.make_block([([(b"version", b'"header"')], [7])])
-	END
-	want_sets 'version="2.0"\t2' 'version="header"\t2'
+	made_up <<<'file.block = file.make_block([([(b"version", b"\"header\"")], [7, 9])])'
+	shows <<<$'bpf_metadata\n  4 version="header"'
+	made_up <<<'file.block = file.make_block([([(b"version", b"\"header\"")], [7])])'
+	shows <<<$'bpf_metadata\n  2 version="2.0"\n  2 version="header"'
 }
 
 # If a program loads while perf record starts, perf record and the kernel both write its events.
@@ -217,7 +328,7 @@ test_a_program_whose_events_occur_twice_counts_once()
 		file.block = b""
 		file.odd = file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA)
 	END
-	want_sets 'answer=42, version="1.2.3"\t2' 'version="2.0"\t2'
+	shows <<<"$TWO_SETS"
 }
 
 # The event of an unload is lost, and the next program has the address.
@@ -236,9 +347,7 @@ test_a_program_has_no_samples_of_one_that_was_at_its_address()
 
 			file.records = records
 		END
-		rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
-		printf '%s\t%s\n' '11 gamma' 1 '7 alpha' 3 >"$TMP/want"
-		same "programs with $infos infos" "$TMP/want" "$TMP/got"
+		shows <<<$'bpf_prog\n  1 11 gamma\n  3 7 alpha'
 	done
 }
 
@@ -250,9 +359,7 @@ test_unknown_programs_with_one_name_are_two_rows()
 		file.records = lambda: (file.ksymbol(old) + file.sample(old[3] + 16) * 3 +
 		                        file.ksymbol(new) + file.sample(new[3] + 16) * 4)
 	END
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
-	printf 'alpha\t%s\n' 3 4 >"$TMP/want"
-	same "rows" "$TMP/want" "$TMP/got"
+	shows <<<$'bpf_prog\n  3 alpha\n  4 alpha'
 }
 
 # perf takes a page for each trampoline that exists when it starts.
@@ -272,9 +379,11 @@ test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 
 			file.records = records
 		END
-		rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
-		printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 2 N/A bpf_trampoline_123 1 >"$TMP/want"
-		same "rows with a trampoline $offset before the program" "$TMP/want" "$TMP/got"
+		shows <<-'END'
+			bpf_prog,sym
+			  2 7 alpha|[k] bpf_prog_0011223344556677_alpha
+			  1 N/A|[k] bpf_trampoline_123
+		END
 	done
 }
 
@@ -303,10 +412,14 @@ test_a_trampoline_ends_where_the_next_function_begins()
 		file.records = lambda: (b"".join(synthesized(record) for record in (
 		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other))) + records())
 	END
-	rows -s bpf_prog,sym -F period,bpf_prog,sym -i "$TMP/made-up" >"$TMP/got"
-	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 3 '9 beta' bpf_prog_8899aabbccddeeff_beta 5 \
-		N/A bpf__ops_member 4 N/A bpf_trampoline_1 1 N/A bpf_trampoline_2 2 >"$TMP/want"
-	same "rows" "$TMP/want" "$TMP/got"
+	shows <<-'END'
+		bpf_prog,sym
+		  3 7 alpha|[k] bpf_prog_0011223344556677_alpha
+		  5 9 beta|[k] bpf_prog_8899aabbccddeeff_beta
+		  4 N/A|[k] bpf__ops_member
+		  1 N/A|[k] bpf_trampoline_1
+		  2 N/A|[k] bpf_trampoline_2
+	END
 }
 
 # kcore has a segment for all modules, and perf reads it with the first sample in the kernel.
@@ -334,9 +447,11 @@ test_kcore_does_not_hide_programs_that_load_later()
 
 		file.records = records
 	END
-	rows -s bpf_prog,sym -F period,bpf_prog,sym --kallsyms "$TMP/kcore/kallsyms" -i "$TMP/made-up" >"$TMP/got"
-	printf '%s|[k] %s\t%s\n' '7 alpha' bpf_prog_0011223344556677_alpha 2 N/A idle 1 >"$TMP/want"
-	same "rows" "$TMP/want" "$TMP/got"
+	shows <<-END
+		bpf_prog,sym --kallsyms $TMP/kcore/kallsyms
+		  2 7 alpha|[k] bpf_prog_0011223344556677_alpha
+		  1 N/A|[k] idle
+	END
 }
 
 # The name is from the file, too: it can't begin a line of its own.
@@ -367,9 +482,7 @@ test_an_interpreted_program_gets_no_samples_of_the_kernel()
 		file.nr_infos = 3
 		file.odd = file.bpf_event(inter) + file.sample(addr + 32)
 	END
-	rows -s bpf_prog -F period,bpf_prog -i "$TMP/made-up" >"$TMP/got"
-	printf '%s\t2\n' '7 alpha' '9 beta' N/A >"$TMP/want"
-	same "cost by program" "$TMP/want" "$TMP/got"
+	shows <<<$'bpf_prog\n  2 7 alpha\n  2 9 beta\n  2 N/A'
 }
 
 # Two sets that differ only in what is cut are two rows. Characters without a column are escaped.
@@ -385,9 +498,10 @@ test_long_and_invisible_values_are_cut_and_escaped()
 	END
 	long=$(printf 'x%.0s' {1..251})
 	row="a=\"$long...\", $(printf 'k%.0s' {1..253})...=1, team=\"o\\u0308 \\u202eabc \\u200b東 é\""
-	rows -s bpf_metadata -F period,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	printf '%s\t2\n' "$row" "$row" >"$TMP/want"
-	same "rows" "$TMP/want" "$TMP/got"
+	# The filter sees what is shown.
+	printf '%s\n  2 %s\n  2 %s\n' bpf_metadata "$row" "$row" "bpf_metadata --bpf-metadata-filter='\\u202eabc'" \
+		"$row" "$row" >"$TMP/table"
+	shows <"$TMP/table"
 
 	"$PBM_PERF" report --header-only -i "$TMP/made-up" | sed -n 's/^# bpf_metadata [79] [a-z]*: //p' >"$TMP/got"
 	printf '%s\n' "$row" "$row" >"$TMP/want"
@@ -397,20 +511,6 @@ test_long_and_invisible_values_are_cut_and_escaped()
 	"$PBM_PERF" script -F bpf_metadata -i "$TMP/made-up" | sort -u | sed 's/^ *//' >"$TMP/got"
 	printf '%s\n' "${shown// /\\u0020}" >"$TMP/want"
 	same "fields of perf script" "$TMP/want" "$TMP/got"
-
-	# The filter sees what is shown.
-	rows -s bpf_metadata -F period,bpf_metadata --bpf-metadata-filter='\u202eabc' -i "$TMP/made-up" >"$TMP/got"
-	[[ $(wc -l <"$TMP/got") = 2 ]] || fail "the filter finds $(wc -l <"$TMP/got") rows"
-}
-
-# want_children KEY PERCENT...: with sort key KEY, the rows have these percentages of children.
-want_children()
-{
-	"$PBM_PERF" report --stdio --children -g none -t '|' -s "$1" \
-		-F "overhead_children,overhead,$1" -i "$TMP/made-up" >"$TMP/report"
-	awk -F '[|]' '!/^#|^$/ { gsub(/ /, "", $1); print $1 }' "$TMP/report" >"$TMP/got"
-	printf '%s\n' "${@:2}" >"$TMP/want"
-	same "children by $1" "$TMP/want" "$TMP/got"
 }
 
 # Programs with the same set share a row. A callchain with two of these programs counts once.
@@ -423,10 +523,12 @@ test_children_of_a_row_count_each_sample_once()
 			file.chain = [perfgen.BETA[3] + 16, perfgen.ALPHA[3] + 32]
 			file.block = file.make_block([($sets, [7, 9])])
 		END
-		want_children bpf_metadata 100.00%
+		want_shares bpf_metadata '100.00% 100.00%'
 	done
 	# Each program has a row. All samples have both programs in their callchains.
-	want_children bpf_prog 100.00% 100.00%
+	want_shares bpf_prog '100.00% 50.00% 100.00% 50.00%'
+	"$PBM_PERF" report --stdio -q --no-children -g caller -s bpf_prog -i "$TMP/made-up" >"$TMP/got"
+	grep -A 4 '50.00%  9 beta' "$TMP/got" | grep -e '-bpf_prog_.*_alpha' || fail "no callchain: $(cat "$TMP/got")"
 }
 
 # If perf knows the sets only at the end of the file, it turns --children off and says so.
@@ -436,13 +538,9 @@ test_children_without_the_block_are_left_out()
 		file.chain = [perfgen.BETA[3] + 16]
 		file.block = b""
 	END
-	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/report" \
-		2>"$TMP/messages"
+	"$PBM_PERF" report --stdio --children -g none -s bpf_metadata -i "$TMP/made-up" >"$TMP/got" 2>"$TMP/messages"
 	grep -q 'so --children is off' "$TMP/messages" || fail "no warning: $(cat "$TMP/messages")"
-	grep -q '50.00%  version="2.0"' "$TMP/report" || fail "no row: $(cat "$TMP/report")"
-	if grep -q -e '100.00%' "$TMP/report"; then
-		fail "a row has samples of another: $(cat "$TMP/report")"
-	fi
+	[[ $(grep -v '^#' "$TMP/got" | xargs) = '50.00% answer=42, version=1.2.3 50.00% version=2.0' ]] || fail "$(cat "$TMP/got")"
 }
 
 run_tests
