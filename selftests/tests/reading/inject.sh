@@ -28,9 +28,12 @@ record_once()
 	perfdata programs "$TMP/both" >"$TMP/programs"
 	awk 'NR == FNR { held[$1]; next } $1 in held { print $6 }' "$TMP/ids" "$TMP/programs" |
 		tr , '\n' | sort -u >"$TMP/functions"
-	held_entries "$TMP/pipe" | sort >"$TMP/pipe-entries"
+	cut -d ' ' -f 1,3- "$TMP/block" >"$TMP/nameless"
+	: >"$TMP/no"
+	held_entries "$TMP/pipe" | sort >"$TMP/sorted-pipe"
 	held_entries "$TMP/both" >"$TMP/entries.part"
 	(($(wc -l <"$TMP/entries.part") == 7)) || fail "not 7 entries in records: $(cat "$TMP/entries.part")"
+	sort "$TMP/entries.part" >"$TMP/sorted"
 	mv "$TMP/entries.part" "$TMP/entries"
 }
 
@@ -64,30 +67,12 @@ held_entries()
 	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held' "$TMP/functions" "$TMP/all-entries"
 }
 
-want_records()
-{
-	held_entries "$1" >"$TMP/got"
-	same "records of $1" "$TMP/entries" "$TMP/got"
-}
-
 # Print ID NAME KEY VALUE of the held programs from the block of file $1. Records may truncate the
 # values of other programs. The column SET is left out: its numbers depend on other programs.
 held_lines()
 {
 	perfdata block "$1" >"$TMP/all-lines"
 	awk -F '\t' 'NR == FNR { held[$1]; next } $1 in held { print $1, $2, $4, $5 }' "$TMP/ids" "$TMP/all-lines"
-}
-
-want_block()
-{
-	held_lines "$1" >"$TMP/got"
-	same "block of $1" "$TMP/block" "$TMP/got"
-}
-
-want_no_block()
-{
-	perfdata block "$1" >"$TMP/got"
-	[[ ! -s $TMP/got ]] || fail "$1 has a block"
 }
 
 # The features 25 (bpf_prog_info, without the block) and 26 (BTF) of file $1 have unchanged sizes.
@@ -98,28 +83,75 @@ want_prog_infos()
 	same "features of $1" "$TMP/want" "$TMP/got"
 }
 
-# Mode all puts the records at the places where perf record writes them.
-test_default_and_mode_all_keep_all_metadata()
+# want_metadata FILE RECORDS BLOCK: the entries in records of FILE, and its block, are those of these files
+want_metadata()
 {
-	local mode
+	local order=cat fields=1-
+
+	[[ $2 != sorted* ]] || order="sort"
+	[[ $3 != nameless ]] || fields=1,3-
+	[[ $2 = no ]] || perfdata check-records "$1"
+	[[ $2 != no ]] || want_no_records "$1"
+	held_entries "$1" | $order >"$TMP/got"
+	same "records of $1" "$TMP/$2" "$TMP/got"
+	held_lines "$1" | cut -d ' ' -f "$fields" >"$TMP/got"
+	same "block of $1" "$TMP/$3" "$TMP/got"
+}
+
+# A pipe has no block, so perf inject writes records in its place, maybe in another order. A file from a pipe
+# gets the block. The pipe has no bpf_prog_info, and so no names for it. -b is for build ids.
+test_each_mode_keeps_moves_or_removes_metadata()
+{
+	local input output records block options samples
 
 	record_once
-	for mode in "" --bpf-metadata=all; do
-		inject ${mode:+"$mode"} -i "$TMP/both" -o "$TMP/out"
-		want_records "$TMP/out"
-		want_block "$TMP/out"
-		same_samples "$TMP/both" "$TMP/out"
-		[[ -z $mode ]] || perfdata check "$TMP/out"
+	cd "$TMP"
+	while read -r input output records block options; do
+		echo "$input $output $options"
+		rm -f out
+		# shellcheck disable=SC2086 # several options
+		inject $options -i "$input" -o "$output" <pipe >stdout 2>messages
+		[[ $output = out ]] || mv stdout out
+		want_metadata out "$records" "$block"
+		[[ $output = - || $input = - ]] || want_prog_infos out
+		samples=both
+		[[ $input != - ]] || samples=pipe
+		same_samples $samples out
+		# The records are at the places where perf record writes them.
+		[[ $input$output$options != bothout ]] || perfdata check out
+	done <<-'END'
+		both		out	entries		block
+		both		out	entries		block		--bpf-metadata=all
+		both		out	no		block		--bpf-metadata=header
+		both		out	no		block		--bpf-metadata=header -b
+		both		out	no		no		--bpf-metadata=none
+		both		-	entries		no
+		both		-	no		no		--bpf-metadata=none
+		block-only	out	no		block
+		block-only	out	no		block		--bpf-metadata=header
+		block-only	out	no		no		--bpf-metadata=none
+		block-only	-	sorted		no
+		block-only	-	no		no		--bpf-metadata=none
+		records-only	out	entries		no
+		records-only	out	no		block		--bpf-metadata=header
+		records-only	out	no		no		--bpf-metadata=none
+		records-only	-	entries		no
+		-		-	sorted-pipe	no
+		-		-	no		no		--bpf-metadata=none
+		-		out	sorted-pipe	nameless
+		-		out	no		nameless	--bpf-metadata=header
+	END
+}
 
-		inject ${mode:+"$mode"} -i "$TMP/records-only" -o "$TMP/out"
-		want_records "$TMP/out"
-		want_no_block "$TMP/out"
-		same_samples "$TMP/both" "$TMP/out"
-	done
-	inject -i "$TMP/block-only" -o "$TMP/out"
-	want_no_records "$TMP/out"
-	want_block "$TMP/out"
-	same_samples "$TMP/both" "$TMP/out"
+# With many programs, bpf_prog_info does not fit into an event of a pipe. Then neither pipe has it.
+test_mode_none_keeps_bpf_prog_info_of_a_pipe()
+{
+	record_once
+	inject -i "$TMP/both" -o - >"$TMP/piped"
+	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
+	"$PBM_PERF" report --header -i - <"$TMP/piped" | grep '^# bpf_prog_info' >"$TMP/want" || :
+	"$PBM_PERF" report --header -i - <"$TMP/out" | grep '^# bpf_prog_info' >"$TMP/got" || :
+	same "bpf_prog_info of a pipe" "$TMP/want" "$TMP/got"
 }
 
 # The block has program ids, so perf inject can keep it without reading the compressed events.
@@ -142,89 +174,6 @@ test_mode_header_keeps_the_block_of_a_compressed_file()
 	same "block" "$TMP/want" "$TMP/got"
 }
 
-test_mode_header_removes_records_and_keeps_the_block()
-{
-	local file
-
-	record_once
-	for file in both block-only; do
-		inject --bpf-metadata=header -i "$TMP/$file" -o "$TMP/out"
-		want_no_records "$TMP/out"
-		want_block "$TMP/out"
-		want_prog_infos "$TMP/out"
-		same_samples "$TMP/both" "$TMP/out"
-	done
-}
-
-test_mode_header_makes_the_block_from_records()
-{
-	record_once
-	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out" 2>"$TMP/messages"
-	want_no_records "$TMP/out"
-	want_block "$TMP/out"
-	want_prog_infos "$TMP/out"
-	same_samples "$TMP/both" "$TMP/out"
-}
-
-# A file from a pipe gets the block. The pipe has no bpf_prog_info, and so no names for it.
-test_a_file_from_a_pipe_gets_the_block()
-{
-	local mode
-
-	record_once
-	awk '{ $2 = ""; print }' FS='\t' OFS='\t' "$TMP/block" >"$TMP/want"
-	for mode in all header; do
-		inject --bpf-metadata="$mode" -i - -o "$TMP/out" <"$TMP/pipe"
-		held_lines "$TMP/out" | awk '{ $2 = ""; print }' FS='\t' OFS='\t' >"$TMP/got"
-		same "block in mode $mode" "$TMP/want" "$TMP/got"
-		same_samples "$TMP/pipe" "$TMP/out"
-		[[ $mode = all ]] || want_no_records "$TMP/out"
-	done
-}
-
-# A pipe has no block, so perf inject writes records in its place. Without bpf_prog_info, as if the
-# file had the other byte order, records have no name of a program.
-test_a_pipe_from_a_file_gets_records()
-{
-	record_once
-	inject -i "$TMP/both" -o - >"$TMP/out"
-	want_records "$TMP/out"
-	same_samples "$TMP/both" "$TMP/out"
-	inject -i "$TMP/block-only" -o - >"$TMP/out"
-	perfdata check-records "$TMP/out"
-	held_entries "$TMP/both" | sort >"$TMP/want"
-	held_entries "$TMP/out" | sort >"$TMP/got"
-	same "records made from the block" "$TMP/want" "$TMP/got"
-	same_samples "$TMP/both" "$TMP/out"
-	inject -i "$TMP/records-only" -o - >"$TMP/out"
-	want_records "$TMP/out"
-	inject -i - -o - <"$TMP/pipe" >"$TMP/out"
-	held_entries "$TMP/out" | sort >"$TMP/got"
-	same "records of a pipe" "$TMP/pipe-entries" "$TMP/got"
-	same_samples "$TMP/pipe" "$TMP/out"
-}
-
-test_a_pipe_can_not_have_only_a_header()
-{
-	local input
-
-	record_once
-	for input in both pipe; do
-		must_refuse --bpf-metadata=header -i "$TMP/$input" -o -
-		grep -q -e '--bpf-metadata=header.* output file (-o)' "$TMP/messages" || fail "no next step"
-	done
-}
-
-# With -b (build ids), perf inject sorts the samples.
-test_mode_header_with_build_ids()
-{
-	record_once
-	inject -b --bpf-metadata=header -i "$TMP/both" -o "$TMP/out"
-	want_no_records "$TMP/out"
-	want_block "$TMP/out"
-	same_samples "$TMP/both" "$TMP/out"
-}
-
 # If no BPF program is loaded, the output has no features except the build ids.
 test_a_pipe_becomes_a_file_with_build_ids()
 {
@@ -234,73 +183,14 @@ test_a_pipe_becomes_a_file_with_build_ids()
 	grep -q -E '^[0-9a-f]{16,40} .' "$TMP/out" || fail "no build IDs: $(cat "$TMP/out")"
 }
 
-test_mode_none_removes_records_and_block()
-{
-	local file
-
-	record_once
-	for file in both block-only records-only; do
-		inject --bpf-metadata=none -i "$TMP/$file" -o "$TMP/out"
-		want_no_records "$TMP/out"
-		want_no_block "$TMP/out"
-		want_prog_infos "$TMP/out"
-		same_samples "$TMP/both" "$TMP/out"
-		inject --bpf-metadata=none -i "$TMP/$file" -o - >"$TMP/out"
-		want_no_records "$TMP/out"
-	done
-	inject --bpf-metadata=none -i - -o - <"$TMP/pipe" >"$TMP/out"
-	want_no_records "$TMP/out"
-	want_no_block "$TMP/out"
-	same_samples "$TMP/pipe" "$TMP/out"
-
-	# Mode none keeps bpf_prog_info. With many programs, bpf_prog_info does not fit into an
-	# event of a pipe. Then neither pipe has it.
-	inject -i "$TMP/both" -o - >"$TMP/piped"
-	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
-	"$PBM_PERF" report --header -i - <"$TMP/piped" | grep '^# bpf_prog_info' >"$TMP/want" || :
-	"$PBM_PERF" report --header -i - <"$TMP/out" | grep '^# bpf_prog_info' >"$TMP/got" || :
-	same "bpf_prog_info of a pipe" "$TMP/want" "$TMP/got"
-}
-
-# must_refuse OPTION...: perf inject must fail, and write only messages. $TMP/messages has them.
-must_refuse()
-{
-	local status=0
-
-	rm -f "$TMP/out"
-	inject "$@" >"$TMP/stdout" 2>"$TMP/messages" || status=$?
-	cat "$TMP/messages"
-	# 134 to 136 and 139 are crashes. Other errors of perf have a status above 128, too.
-	case $status in
-	0|134|135|136|139) fail "status $status with '$*'" ;;
-	esac
-	[[ ! -s $TMP/stdout && ! -e $TMP/out ]] || fail "perf inject fails, but writes output"
-}
-
-test_an_unknown_mode_is_refused_as_by_perf_record()
-{
-	record_once
-	must_refuse --bpf-metadata=some -i "$TMP/both" -o "$TMP/out"
-	sed -n 1p "$TMP/messages" >"$TMP/got"
-	"$PBM_PERF" record --bpf-metadata=some -o "$TMP/refused" true 2>&1 | sed -n 1p >"$TMP/want" || true
-	[[ -s $TMP/want ]] || fail "perf record prints no error"
-	same "message" "$TMP/want" "$TMP/got"
-}
-
-test_unpatched_perf_reads_output_of_mode_header()
+test_unpatched_perf_reads_output_of_mode_header_and_keeps_the_block()
 {
 	unpatched_perf
 	record_once
 	inject --bpf-metadata=header -i "$TMP/records-only" -o "$TMP/out"
 	same_samples "$TMP/both" "$TMP/out" "$PBM_UNPATCHED_PERF"
-}
-
-test_unpatched_perf_inject_keeps_the_block()
-{
-	unpatched_perf
-	record_once
 	"$PBM_UNPATCHED_PERF" inject -i "$TMP/block-only" -o "$TMP/out"
-	want_block "$TMP/out"
+	want_metadata "$TMP/out" no block
 	same_samples "$TMP/both" "$TMP/out"
 }
 
@@ -318,26 +208,6 @@ test_aslr_removes_addresses_of_the_kernel()
 	fi
 	samples_of "$TMP/hidden" >"$TMP/got"
 	[[ -s $TMP/got ]] || fail "the samples are lost"
-}
-
-# Records of unpatched perf name only functions. perf inject says what it removes.
-test_records_without_an_id_are_removed_with_a_warning()
-{
-	local perf
-
-	hold simple
-	for perf in ${PBM_PEER_PERF:+"$PBM_PEER_PERF"} ${PBM_UNPATCHED_PERF:+"$PBM_UNPATCHED_PERF"}; do
-		"$perf" record -N -q -a -e cpu-clock -o "$TMP/peer" -- "${WORKLOAD[@]}"
-		perfdata types "$TMP/peer" >"$TMP/types"
-		! grep -q -x 84 "$TMP/types" || break
-		perf=
-	done
-	[[ -n ${perf:-} ]] || { peer_perf; skip "no perf here writes records"; }
-	inject --bpf-metadata=header -i "$TMP/peer" -o "$TMP/out" 2>"$TMP/messages"
-	want_no_records "$TMP/out"
-	want_no_block "$TMP/out"
-	(($(grep -c "^WARNING: removed the metadata .* don't have the id" "$TMP/messages") == 1)) ||
-		fail "not one warning: $(cat "$TMP/messages")"
 }
 
 run_tests
