@@ -128,8 +128,27 @@ want_script_costs()
 	same "sets in perf script" "$TMP/want" "$TMP/got"
 }
 
-# Generate the recording $TMP/made-up. Standard input is Python code that changes "file".
+# Generate the recording $TMP/made-up. Standard input is Python code that changes "file", with these functions
+# for records.
 made_up()
 {
-	write_file "$TMP/made-up"
+	{
+		cat <<-'END'
+			def load(prog):
+			    return file.ksymbol(prog) + file.bpf_event(prog)
+
+			def samples(address, count=1):
+			    return file.sample(address) * count
+
+			def trampoline(address, name):      # It has a page.
+			    body = file.u64(address) + file.pack("IHH", 0x1000, 1, 0) + name.encode().ljust(24, b"\0")
+			    return file.record(perfgen.KSYMBOL, body + file.sample_id(), perfgen.KERNEL)
+
+			def kernel(address, size):
+			    body = file.u32(0xffffffff, 0) + file.u64(address, size, address)
+			    body += b"[kernel.kallsyms]_stext".ljust(24, b"\0") + file.sample_id()
+			    return file.record(1, body, perfgen.KERNEL)
+		END
+		cat
+	} | write_file "$TMP/made-up"
 }

@@ -9,27 +9,29 @@ few_symbols
 
 NATIVE_ONLY="the test compares the output of two perfs for the same files"
 
-# Record the same programs in the two modes that older perfs can read. The programs stay loaded
-# while both perfs read the files.
-record_both_modes()
+# All tests but the last share these recordings of the same programs, in the two modes that older perfs can
+# read.
+record_once()
 {
 	unpatched_perf
+	[[ ! -e $TMP/function ]] || return 0
 	hold busy_v1 busy_v2 simple
 	spend 0 30000 1 30000
-	record "$TMP/header.data" -F 999 --bpf-metadata=header "$@"
-	record "$TMP/none.data" -F 999 --bpf-metadata=none "$@"
-	FUNCTION=$(perfdata costs "$TMP/header.data" |
-		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id && $3 ~ /_busy$/ && !found++ { print $3 }')
-	[[ -n $FUNCTION ]] || fail "no sample in program ${HELD_IDS[0]}"
+	# perf mem needs -d.
+	record "$TMP/header.data" -F 999 --bpf-metadata=header -d
+	record "$TMP/none.data" -F 999 --bpf-metadata=none -d
+	perfdata costs "$TMP/header.data" |
+		awk -F '\t' -v id="${HELD_IDS[0]}" '$1 == id && $3 ~ /_busy$/ && !found++ { print $3 }' >"$TMP/busy"
+	[[ -s $TMP/busy ]] || fail "no sample in program ${HELD_IDS[0]}"
+	mv "$TMP/busy" "$TMP/function"
 }
 
-# both NAME ARGUMENT...: run the command of both perfs, under the same path and in an equal
+# both ARGUMENT...: run the command of both perfs, under the same path and in an equal
 # directory, because the path, the arguments and the files are part of many outputs.
 both()
 {
-	local name=$1 perf status
+	local perf status
 
-	shift
 	mkdir -p "$TMP/same" "$TMP/outputs"
 	for perf in unpatched patched; do
 		if [[ $perf = patched ]]; then
@@ -50,7 +52,7 @@ both()
 		rm -rf "$TMP/outputs/$perf"
 		mv "$TMP/work" "$TMP/outputs/$perf"
 	done
-	echo "$name: status $status, $(wc -c <"$TMP/outputs/patched/stdout") bytes"
+	echo "$*: status $status, $(wc -c <"$TMP/outputs/patched/stdout") bytes"
 }
 
 same_outputs()
@@ -60,51 +62,51 @@ same_outputs()
 	fail "output differs"
 }
 
-# Both perfs must succeed, with the same output, which must not be empty.
+# want_same [any] COMMAND...: both perfs must succeed, and write the same output, which must not be empty. After
+# "any", both may refuse the command.
 want_same()
 {
-	both "$*" "$@"
+	local any=
+
+	[[ $1 != any ]] || { any=yes; shift; }
+	both "$@"
 	same_outputs
-	[[ $(cat "$TMP/outputs/patched/status") = 0 ]] || fail "'$*' fails: $(cat "$TMP/outputs/patched/stderr")"
-	(($(find "$TMP/outputs/patched" -type f ! -name header.data ! -name none.data ! -name status -printf '%s\n' |
-		awk '{ sum += $1 } END { print sum + 0 }') > 50)) || fail "'$*' has next to no output"
+	[[ -z $any ]] || return 0
+	(($(cat "$TMP/outputs/patched/status") == 0)) || fail "'$*' fails: $(cat "$TMP/outputs/patched/stderr")"
+	(($(cat "$TMP/outputs/patched/"{stdout,out.data} 2>/dev/null | wc -c) > 50)) || fail "'$*' has next to no output"
 }
 
-# Both perfs must have the same output, even if they refuse the command.
-want_same_in_any_case()
+# FILE is each of the two files.
+test_reports_and_rewritten_files()
 {
-	both "$*" "$@"
-	same_outputs
-}
+	local line file
 
-test_reports()
-{
-	local file
-
-	record_both_modes
-	for file in header.data none.data; do
-		want_same report --stdio -i "$file"
-		want_same report --stdio -s comm,dso,sym -F overhead,period,sample,comm,dso,sym -i "$file"
-		want_same report --stdio --hierarchy -i "$file"
-		want_same script -i "$file"
-		want_same script --show-bpf-events -i "$file"
-		want_same script -F comm,tid,cpu,time,event,ip,sym,dso,period -i "$file"
-		want_same evlist -v -i "$file"
-		want_same buildid-list -i "$file"
-	done
-	want_same diff header.data none.data
-	want_same diff -s comm,sym header.data none.data
-}
-
-test_memory_reports()
-{
-	local file
-
-	record_both_modes -d
-	for file in header.data none.data; do
-		want_same mem report --stdio -i "$file"
-		want_same_in_any_case c2c report --stdio -i "$file"
-	done
+	record_once
+	while read -r line; do
+		for file in header.data none.data; do
+			# shellcheck disable=SC2086 # words
+			want_same ${line/FILE/$file}
+			[[ $line = *FILE* ]] || break
+		done
+	done <<-'END'
+		report --stdio -i FILE
+		report --stdio -s comm,dso,sym -F overhead,period,sample,comm,dso,sym -i FILE
+		report --stdio --hierarchy -i FILE
+		script -i FILE
+		script --show-bpf-events -i FILE
+		script -F comm,tid,cpu,time,event,ip,sym,dso,period -i FILE
+		evlist -v -i FILE
+		buildid-list -i FILE
+		diff header.data none.data
+		diff -s comm,sym header.data none.data
+		mem report --stdio -i FILE
+		any c2c report --stdio -i FILE
+		inject -i FILE -o out.data
+		inject -b -i FILE -o out.data
+		report --header-only -i none.data
+		report -D -i none.data
+		script --header -i none.data
+	END
 }
 
 disassembler()
@@ -119,18 +121,10 @@ test_annotation()
 	unpatched_perf
 	[[ $(disassembler "$PBM_PERF") = "$(disassembler "$PBM_UNPATCHED_PERF")" ]] ||
 		skip "only one of the two perfs disassembles with LLVM"
-	record_both_modes
+	record_once
 	for file in header.data none.data; do
-		want_same_in_any_case annotate --stdio --no-source -i "$file" -s "$FUNCTION"
+		want_same any annotate --stdio --no-source -i "$file" -s "$(cat "$TMP/function")"
 	done
-}
-
-test_headers_without_metadata()
-{
-	record_both_modes
-	want_same report --header-only -i none.data
-	want_same report -D -i none.data
-	want_same script --header -i none.data
 }
 
 # The header differs only in the lines of the metadata.
@@ -138,10 +132,10 @@ test_headers_with_metadata()
 {
 	local options
 
-	record_both_modes
+	record_once
 	for options in "report --header-only" "report --header --stdio" "script --header"; do
 		# shellcheck disable=SC2086 # words
-		both "$options" $options -i header.data
+		both $options -i header.data
 		grep -c '^# bpf_metadata ' "$TMP/outputs/patched/stdout"
 		sed -i '/^# bpf_metadata /d' "$TMP/outputs/patched/stdout"
 		same_outputs
@@ -156,23 +150,17 @@ drop_program_members()
 }
 
 # Even without metadata, the frames have the ids of their programs and their source lines.
-test_converted_data_without_metadata()
+test_converted_data()
 {
-	record_both_modes
-	both json data convert --to-json out.json -i none.data
+	record_once
+	both data convert --to-json out.json -i none.data
 	(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
 	drop_program_members
 	same_outputs
-}
-
-test_converted_data_with_metadata()
-{
-	record_both_modes
-	both json data convert --to-json out.json -i header.data
+	both data convert --to-json out.json -i header.data
 	drop_program_members
 	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
-	import json
-	import sys
+	import json, sys
 
 	patched, unpatched = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
 	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata is not last"
@@ -186,10 +174,7 @@ test_converted_data_with_metadata()
 clear_uuids()
 {
 	python3 - "$1" <<-'END'
-	import pathlib
-	import re
-	import sys
-	import uuid
+	import pathlib, re, sys, uuid
 
 	trace = pathlib.Path(sys.argv[1])
 	metadata = (trace / "metadata").read_bytes()
@@ -204,29 +189,15 @@ test_ctf()
 {
 	local file
 
-	record_both_modes
+	record_once
 	"$PBM_PERF" data convert --to-ctf "$TMP/ctf" -i "$TMP/none.data" >"$TMP/out" 2>&1 ||
 		skip "perf cannot write CTF: $(tail -n 1 "$TMP/out")"
 	for file in header.data none.data; do
-		both "data convert --to-ctf" data convert --to-ctf ctf -i "$file"
+		both data convert --to-ctf ctf -i "$file"
 		[[ -s $TMP/outputs/patched/ctf/metadata ]] || fail "perf writes no trace"
 		clear_uuids "$TMP/outputs/patched/ctf"
 		clear_uuids "$TMP/outputs/unpatched/ctf"
 		same_outputs
-	done
-}
-
-test_rewritten_files()
-{
-	local file options
-
-	record_both_modes
-	for file in header.data none.data; do
-		for options in "" -b; do
-			# shellcheck disable=SC2086 # one option or none
-			want_same inject $options -i "$file" -o out.data
-			[[ -s $TMP/outputs/patched/out.data ]] || fail "perf inject writes nothing"
-		done
 	done
 }
 
@@ -241,9 +212,9 @@ without_features()
 
 test_pipes()
 {
-	record_both_modes
+	record_once
 	# Use the file without metadata, because metadata would add events.
-	both "inject into a pipe" inject -i none.data -o -
+	both inject -i none.data -o -
 	without_features "$TMP/outputs/patched"
 	without_features "$TMP/outputs/unpatched"
 	same_outputs

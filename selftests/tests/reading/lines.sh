@@ -6,6 +6,8 @@
 . "$(dirname "$0")/../../lib/report-lib.sh"
 . "$(dirname "$0")/../../lib/terminal.sh"
 few_symbols
+# What perf shows if the line is not known
+OFFSET=bpf_prog_0011223344556677_alpha+16
 
 # All tests of real lines share this recording. $TMP/table has the lines of the program.
 record_lines()
@@ -29,78 +31,6 @@ test_lines_are_those_of_bpftool()
 	same "lines" "$TMP/want" "$TMP/got"
 }
 
-# The line of an address is the last one that begins there or before.
-test_each_sample_has_its_line()
-{
-	record_lines
-	"$PBM_PERF" script -G -F ip,sym,symoff,srcline -i "$TMP/lines" >"$TMP/samples"
-	python3 -S - "$TMP/table" "$TMP/samples" <<-'END'
-		import bisect, collections, re, sys
-		table, seen = collections.defaultdict(list), collections.Counter()
-		for line in open(sys.argv[1]):
-		    symbol, offset, name, number, _ = line.split("\t")
-		    table[symbol].append((int(offset), f"{name.rsplit('/', 1)[-1]}:{number}"))
-		samples = re.findall(r"^ *[0-9a-f]+ (\S+)\+0x([0-9a-f]+) *\n +(\S+)$", open(sys.argv[2]).read(), re.M)
-		for symbol, offset, line in samples:
-		    if symbol in table:
-		        offsets = [place for place, _ in table[symbol]]
-		        want = table[symbol][bisect.bisect_right(offsets, int(offset, 16)) - 1][1]
-		        if line != want:
-		            sys.exit(f"{symbol}+0x{offset} is {line}, want {want}")
-		        seen[symbol] += 1
-		print(*seen.items())
-		if seen.keys() != table.keys():
-		    sys.exit(f"no sample in some function of {list(table)}")
-	END
-}
-
-# perf script prints the same frames. JSON has the path and the text, too.
-test_json_has_lines()
-{
-	record_lines
-	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/lines"
-	"$PBM_PERF" script -F ip,sym,srcline -i "$TMP/lines" |
-		awk '/^\t/ { ip = $1; bpf = $2 ~ /^bpf_prog_/; next } bpf { print ip " " $1 }' | grep -F 'lines.bpf.c:' >"$TMP/want"
-	python3 -S - "$TMP/json" "$TMP/texts" >"$TMP/got" <<-'END'
-		import json, os, sys
-		texts = set()
-		for sample in json.load(open(sys.argv[1]))["samples"]:
-		    for frame in sample["callchain"]:
-		        if "line" in frame:
-		            print(frame["ip"][2:], "%s:%d" % (os.path.basename(frame["srcfile"]), frame["line"]))
-		            texts.add("%s\t%d\t%s" % (frame["srcfile"], frame["line"], frame["srccode"].strip()))
-		open(sys.argv[2], "w").writelines(sorted(text + "\n" for text in texts))
-	END
-	same "lines of frames" "$TMP/want" "$TMP/got"
-	(($(wc -l <"$TMP/want") > 10)) || fail "few lines"
-	cut -f 3-5 "$TMP/table" | sort -u | join -t $'\n' - "$TMP/texts" >"$TMP/known"
-	same "files, lines and texts" "$TMP/texts" "$TMP/known"
-}
-
-lines_of_samples()
-{
-	"$PBM_PERF" script -G -F period,ip,sym,srcline -i "$TMP/lines" |
-		awk '$3 ~ /^bpf_prog_.*_(lines|three|six)$/ { period = $1; next }
-			period { sum[$1] += period; period = 0 }
-			END { for (line in sum) print line "\t" sum[line] }' | sort
-}
-
-test_reports_have_rows_of_lines()
-{
-	record_lines
-	lines_of_samples >"$TMP/want"
-	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/lines" |
-		sed -n "s/^$(cat "$TMP/id") lines|//p" >"$TMP/got"
-	same "rows by line" "$TMP/want" "$TMP/got"
-	rows -s bpf_metadata,srcline -F period,bpf_metadata,srcline -i "$TMP/lines" |
-		sed -n 's/^version="lines"|//p' >"$TMP/got"
-	same "rows by metadata and line" "$TMP/want" "$TMP/got"
-	rows -s bpf_prog,srcfile -F period,bpf_prog,srcfile -i "$TMP/lines" |
-		sed -n "s/^$(cat "$TMP/id") lines|//p" >"$TMP/got"
-	awk '{ sum += $2 } END { print "lines.bpf.c\t" sum }' "$TMP/want" >"$TMP/want-file"
-	same "the row of the file" "$TMP/want-file" "$TMP/got"
-}
-
 # Line 35 calls both subprograms.
 test_callchains_have_lines()
 {
@@ -109,34 +39,20 @@ test_callchains_have_lines()
 	grep -e '[^0-9]35$' <(grep -o 'lines\.bpf\.c:[0-9]*' "$TMP/report") || fail "no chain has line 35"
 }
 
-test_diff_has_rows_of_lines()
+# Each function has most of its samples in its loop. The program is not loaded any more.
+test_functions_have_lines_also_after_inject()
 {
-	record_lines
-	"$PBM_PERF" diff -s bpf_prog,srcline "$TMP/lines" "$TMP/lines" >"$TMP/diff"
-	lines_of_samples | cut -f 1 >"$TMP/want"
-	sed -n 's/^.* +0\.00%  *lines  *\(lines\.bpf\.c:[0-9]*\) *$/\1/p' "$TMP/diff" | sort >"$TMP/got"
-	same "rows by line" "$TMP/want" "$TMP/got"
-}
+	local file
 
-# The program is not loaded any more.
-test_lines_stay_after_inject()
-{
 	record_lines
-	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/lines" | sort >"$TMP/want"
 	"$PBM_PERF" inject -i "$TMP/lines" -o "$TMP/injected"
-	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/injected" | sort >"$TMP/got"
-	grep -F 'lines.bpf.c:24' "$TMP/want"
-	same "rows by line" "$TMP/want" "$TMP/got"
-}
-
-# A pipe has no bpf_prog_info when perf record writes it.
-test_a_pipe_has_functions_and_offsets()
-{
-	hold lines
-	spend 0 $((40000 / SCALE))
-	record - >"$TMP/pipe-data"
-	rows -s bpf_prog,srcline -F period,bpf_prog,srcline -i "$TMP/pipe-data" >"$TMP/got"
-	grep -e "^${HELD_IDS[0]} lines|bpf_prog_[0-9a-f]*_six+[0-9]*" "$TMP/got" || fail "perf shows: $(cat "$TMP/got")"
+	for file in lines injected; do
+		by bpf_prog,sym,srcline "$TMP/$file" | sort -t $'\t' -k 2,2nr |
+			sed -n "s/^$(cat "$TMP/id") lines|\[k\] bpf_prog_[0-9a-f]*_\(.*\)|\(.*\)\t.*/\1 \2/p" >"$TMP/rows"
+		awk '!found[$1]++' "$TMP/rows" | sort >"$TMP/got"
+		printf '%s\n' 'lines lines.bpf.c:34' 'six lines.bpf.c:24' 'three lines.bpf.c:15' >"$TMP/want"
+		same "lines with most samples in $file" "$TMP/want" "$TMP/got"
+	done
 }
 
 # with_disassembler NAME ARGUMENT...: run perf with this disassembler
@@ -240,16 +156,23 @@ test_annotate_shows_lines_and_instructions()
 	annotate_is_right "$TMP/lines"
 }
 
-test_annotate_expands_tabs()
+# Line 24 is the loop of six().
+test_annotate_expands_tabs_leaves_lines_out_or_sums_by_line()
 {
-	local name disassemblers
+	local name disassemblers symbol
 
 	record_lines
 	find_disassemblers
+	symbol=$(symbol_called six)
 	for name in "${disassemblers[@]}"; do
-		with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
+		with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$symbol" >"$TMP/out"
 		grep -E '^ +: 24 {17}x = x \* 5 \+ 3;$' "$TMP/out" || fail "$name: $(cat "$TMP/out")"
+		with_disassembler "$name" annotate --stdio --no-source -i "$TMP/lines" "$symbol" >"$TMP/out"
+		grep '^ .* : .*[0-9a-f]: ' "$TMP/out"
+		! grep -e 'x = x' "$TMP/out" || fail "$name: source lines"
 	done
+	"$PBM_PERF" annotate --stdio -l -i "$TMP/lines" "$symbol" >"$TMP/out"
+	sed '/Percent/,$d' "$TMP/out" | grep -E '^ +[0-9]+\.[0-9]+ lines\.bpf\.c:2[34]$' || fail "$(cat "$TMP/out")"
 }
 
 # Neither a file with the name of the function, nor one that BTF names.
@@ -282,68 +205,26 @@ test_annotate_tells_lines_apart()
 	! grep -E '^ +: *$' "$TMP/out" || fail "empty lines"
 }
 
-# perf.data has the code of all functions, one after the other.
+# perf.data has the code of all functions, one after the other. Fill each function with another byte that is
+# an instruction.
 test_script_prints_instructions_of_subprograms()
 {
 	record_lines
-	"$PBM_PERF" script -G -F ip,sym,insn -i "$TMP/lines" >"$TMP/out"
-	PYTHONPATH=$SELFTESTS/lib python3 -S - "$TMP/lines" "$(cat "$TMP/id")" "$TMP/out" <<-'END'
-		import collections, re, struct, sys, perfdata
-		path, prog, out = sys.argv[1:]
-		data = perfdata.PerfData(path)
-		def get(kind, offset):
-		    return struct.unpack_from("=" + kind, data.bytes, offset)
-		functions = []
-		for at, _ in data.infos()[:-1]:
-		    info = at + perfdata.BPIL_SIZE
-		    begin = info + get("I", at)[0]
-		    if get("I", info + 4)[0] == int(prog):
-		        insns = begin + get("Q", info + 24)[0]
-		        number, _, starts, lens = get("2I2Q", info + 104)
-		        for start, size in zip(get(f"{number}Q", begin + starts), get(f"{number}I", begin + lens)):
-		            functions.append((start, data.bytes[insns:insns + size]))
-		            insns += size
-		seen = collections.Counter()
-		for ip, symbol, insn in re.findall(r"([0-9a-f]+) (bpf_prog_\w+_(?:lines|three|six)) +insn: ([0-9a-f ]+)", open(out).read()):
-		    ip, insn = int(ip, 16), bytes.fromhex(insn)
-		    (want,) = [code[ip - start:] for start, code in functions if start <= ip < start + len(code)]
-		    if not insn or not want.startswith(insn):
-		        sys.exit(f"{symbol} at {ip:x}: {insn.hex()}, want {want[:15].hex()}")
-		    seen[symbol.rsplit("_", 1)[1]] += 1
-		print(seen)
-		if not {"three", "six"} <= seen.keys():
-		    sys.exit("no instructions")
-	END
+	changed_lines '
+insns = begin + get("Q", info + 24)
+for byte, at in enumerate((lens, lens + 4, lens + 8), 0x90):
+    copy[insns:insns + get("I", at)] = bytes([byte]) * get("I", at)
+    insns += get("I", at)'
+	"$PBM_PERF" script -G -F ip,sym,insn -i "$TMP/changed" |
+		sed -n 's/.* bpf_prog_[0-9a-f]*_\(lines\|three\|six\) *insn: \(..\).*/\1 \2/p' | sort -u >"$TMP/got"
+	printf '%s\n' 'lines 90' 'six 92' 'three 91' >"$TMP/want"
+	same "instructions" "$TMP/want" "$TMP/got"
 }
 
 # symbol_called NAME: print the symbol of this function of the recorded program
 symbol_called()
 {
 	awk -v end="_$1\$" '$1 ~ end { print $1; exit }' "$TMP/table"
-}
-
-test_annotate_can_leave_lines_out()
-{
-	local name disassemblers
-
-	record_lines
-	find_disassemblers
-	for name in "${disassemblers[@]}"; do
-		with_disassembler "$name" annotate --stdio --no-source -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
-		grep '^ .* : .*[0-9a-f]: ' "$TMP/out"
-		! grep -e 'x = x' "$TMP/out" || fail "source lines"
-	done
-}
-
-# Line 24 is the loop of six().
-test_annotate_sums_by_line()
-{
-	local disassemblers
-
-	record_lines
-	find_disassemblers
-	"$PBM_PERF" annotate --stdio -l -i "$TMP/lines" "$(symbol_called six)" >"$TMP/out"
-	sed '/Percent/,$d' "$TMP/out" | grep -E '^ +[0-9]+\.[0-9]+ lines\.bpf\.c:2[34]$' || fail "perf shows: $(cat "$TMP/out")"
 }
 
 # The code of a subprogram is behind that of other functions, whose lengths can be wrong.
@@ -387,36 +268,72 @@ test_key_s_shows_lines_in_the_browser()
 	close_terminal
 }
 
-# made_up_lines ARGUMENTS: write $TMP/made-up with source lines of the program alpha. Its two samples are at
-# offset 16.
+# made_up_lines ARGUMENTS [OFFSET...]: write $TMP/made-up with source lines of the program alpha, and samples
+# at these offsets
 made_up_lines()
 {
 	made_up <<-END
 		lines = [(0, b"/src/a.bpf.c", b"\tfirst();", 3), (16, b"/src/b.bpf.c", b"second();", 1000),
 		         (24, b"/src/a.bpf.c", b"third();", 4)]
 		file.infos[0] = file.lines(perfgen.ALPHA, $1)
+		file.records = lambda: load(perfgen.ALPHA) + b"".join(
+		    samples(perfgen.ALPHA[3] + int(place)) for place in "${*:2}".split())
 	END
 }
 
-want_line()
+# shows_line LINE ARGUMENTS: a sample at offset 16 has this line
+shows_line()
 {
-	rows -s srcline -F period,srcline -i "$TMP/made-up" >"$TMP/got"
-	grep -q -x -F "$1"$'\t2' "$TMP/got" || fail "want $1: $(cat "$TMP/got")"
+	made_up_lines "$2" 16
+	shows <<<$'srcline\n  1 '"$1"
 }
 
-test_made_up_lines()
+test_lines_are_sort_keys()
 {
-	made_up_lines 'lines'
-	want_line b.bpf.c:1000
-	made_up_lines 'lines[:1] + lines[2:]'
-	want_line a.bpf.c:3
+	made_up_lines lines 0 16 20 24
+	shows <<-'END'
+		srcline
+		  1 a.bpf.c:3
+		  1 a.bpf.c:4
+		  2 b.bpf.c:1000
+		bpf_prog,srcline
+		  1 7 alpha|a.bpf.c:3
+		  1 7 alpha|a.bpf.c:4
+		  2 7 alpha|b.bpf.c:1000
+		bpf_metadata,srcfile
+		  2 answer=42, version="1.2.3"|a.bpf.c
+		  2 answer=42, version="1.2.3"|b.bpf.c
+	END
+	"$PBM_PERF" diff -s bpf_prog,srcline "$TMP/made-up" "$TMP/made-up" >"$TMP/diff"
+	grep -E '50\.00% +\+0\.00% +alpha +b\.bpf\.c:1000' "$TMP/diff" || fail "$(cat "$TMP/diff")"
+	shows_line b.bpf.c:1000 'lines'
+	shows_line a.bpf.c:3 'lines[:1] + lines[2:]'
 	# The records of another kernel can be longer.
-	made_up_lines 'lines, line_size=24, address_size=16'
-	want_line b.bpf.c:1000
-	made_up_lines '[(0, b"no\x1b[2Jhost\n", b"", 1)]'
-	want_line 'no [2Jhost :1'
-	made_up_lines '[(0, "a\x9b2J\xfc.c".encode(), b"", 1)]'
-	want_line 'a  2Jü.c:1'
+	shows_line b.bpf.c:1000 'lines, line_size=24, address_size=16'
+	shows_line 'no [2Jhost :1' '[(0, b"no\x1b[2Jhost\n", b"", 1)]'
+	shows_line 'a  2Jü.c:1' '[(0, "a\x9b2J\xfc.c".encode(), b"", 1)]'
+	# The address is behind the code of the function.
+	shows_line "$OFFSET" 'lines, length=16'
+	# A pipe has no bpf_prog_info when perf record writes it.
+	made_up <<<'file = perfgen.File(pipe=True)'
+	shows <<<$'srcline\n  2 '"$OFFSET"$'\n  2 bpf_prog_8899aabbccddeeff_beta+16'
+}
+
+# JSON has the path and the text, too.
+test_frames_in_json_have_lines()
+{
+	made_up <<-END
+		file.infos[0] = file.lines(perfgen.ALPHA, [(0, b"/a/b.c", b"\tfirst();", 3), (16, b"/a/c.h", b'say("a");', 4)])
+		file.chain = [perfgen.ALPHA[3] + 8, perfgen.BETA[3]]
+		file.nr_samples = 1
+	END
+	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/made-up"
+	python3 -c 'import json, sys
+for sample in json.load(open(sys.argv[1]))["samples"]:
+    print(*(frame.get(key, "-") for frame in sample["callchain"] for key in ("srcfile", "line", "srccode")))' \
+		"$TMP/json" >"$TMP/got"
+	printf '%s\n' '/a/c.h 4 say("a"); /a/b.c 3 	first(); - - -' '- - - /a/b.c 3 	first(); - - -' >"$TMP/want"
+	same "files, lines and texts of frames" "$TMP/want" "$TMP/got"
 }
 
 # The file with this name here can be another one.
@@ -426,16 +343,11 @@ test_srccode_is_that_of_the_recorded_btf()
 	"$PBM_PERF" script -G -F ip,sym,srcline,srccode -i "$TMP/lines" >"$TMP/out"
 	grep -P '^\|24 +\t\tx = x \* 5 \+ 3;$' "$TMP/out" || fail "perf shows: $(grep '^|' "$TMP/out" | sort | uniq -c)"
 	echo 'int local;' >"$TMP/local.c"
-	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
+	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]" 16
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	grep -E '^\|1 +recorded\(\);$' "$TMP/out" || fail "perf shows: $(cat "$TMP/out")"
 	# Lines of two files can have the same number and text.
-	made_up <<-'END'
-		file.infos[0] = file.lines(perfgen.ALPHA, [(0, b"a.h", b"both();", 20), (16, b"b.h", b"both();", 20)])
-		sample, places = file.sample, [0, 16, 16]
-		file.sample = lambda ip: sample(perfgen.ALPHA[3] + places.pop(0) if ip == perfgen.ALPHA[3] + 16 else ip)
-		file.nr_samples = 3
-	END
+	made_up_lines '[(0, b"a.h", b"both();", 20), (16, b"b.h", b"both();", 20)]' 0 16 16
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	[[ $(grep -c '^|20 *both();$' "$TMP/out") = 2 ]] || fail "perf shows: $(cat "$TMP/out")"
 }
@@ -444,7 +356,7 @@ test_python_scripts_open_no_file_that_the_recording_names()
 {
 	"$PBM_PERF" check -q feature libpython || skip "this perf is built without Python"
 	echo 'int local;' >"$TMP/local.c"
-	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]"
+	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]" 16
 	cat >"$TMP/script.py" <<-'END'
 		from perf_trace_context import *
 		def process_event(event):
@@ -453,15 +365,6 @@ test_python_scripts_open_no_file_that_the_recording_names()
 	"$PBM_PERF" script -s "$TMP/script.py" -i "$TMP/made-up" >"$TMP/out"
 	grep srccode "$TMP/out"
 	! grep 'int local' "$TMP/out" || fail "perf has opened the file"
-}
-
-# The address is behind the code of the function.
-test_address_outside_of_the_function_has_no_line()
-{
-	made_up <<-END
-		file.infos[0] = file.lines(perfgen.ALPHA, [(0, b"a.bpf.c", b"first();", 1)], length=16)
-	END
-	want_line bpf_prog_0011223344556677_alpha+16
 }
 
 # perf shows the symbol and the offset then, as without lines.
@@ -478,8 +381,7 @@ test_bad_lines_are_not_used()
 		'lines, btf=lambda btf: btf[:16] + b"\xff" * 8 + btf[24:]' \
 		'lines, btf=lambda btf: btf[:4] + b"\xff" * 4 + btf[8:]'; do
 		echo "file.lines(perfgen.ALPHA, $bad)"
-		made_up_lines "$bad"
-		want_line bpf_prog_0011223344556677_alpha+16
+		shows_line "$OFFSET" "$bad"
 	done
 }
 

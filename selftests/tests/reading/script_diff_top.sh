@@ -24,53 +24,60 @@ test_perf_script_shows_the_program_of_each_sample()
 	same "programs with --show-bpf-events" "$TMP/want" "$TMP/got"
 }
 
+# prints OPTION...: perf script of $TMP/made-up prints the lines of standard input, not counting indentation
+prints()
+{
+	"$PBM_PERF" script "$@" -i "$TMP/made-up" | sed 's/^\t//' >"$TMP/got"
+	cat >"$TMP/want"
+	same "perf script $*" "$TMP/want" "$TMP/got"
+}
+
 # The fields are in the first line of a sample, and describe the program that was interrupted.
 test_perf_script_prints_fields_before_call_chains()
 {
-	record_once
-	"$PBM_PERF" script -F ip,sym,bpf_prog -i "$TMP/all" |
-		awk -v bpf="^$FUNCTION" '
-			/^ / { prog = $1; next }
-			prog != "" { print (($2 ~ bpf) == (prog != "N/A") ? "right" : "wrong"), prog, $0; prog = "" }' >"$TMP/got"
-	grep -q "^right ${HELD_IDS[0]:-[0-9]*}:busy " "$TMP/got" || fail "no sample: $(head "$TMP/got")"
-	if grep '^wrong' "$TMP/got"; then
-		fail "the field is not about the first address"
-	fi
+	made_up <<-'END'
+		file.chain = [perfgen.BETA[3] + 16]
+		file.nr_samples = 1
+		file.odd = file.sample(16)      # in no function, and first by time
+	END
+	prints -F ip,sym,bpf_prog,bpf_metadata <<-'END'
+		 N/A N/A
+		              10 [unknown]
+		ffffffffc0002010 [unknown]
+
+		 7:alpha answer=42,version="1.2.3"
+		ffffffffc0001010 bpf_prog_0011223344556677_alpha
+		ffffffffc0002010 bpf_prog_8899aabbccddeeff_beta
+
+		 9:beta version="2.0"
+		ffffffffc0002010 bpf_prog_8899aabbccddeeff_beta
+		ffffffffc0002010 bpf_prog_8899aabbccddeeff_beta
+
+	END
 }
 
-# perf script prints what it knows when it reads the sample.
-test_perf_script_prints_no_wrong_metadata_if_records_come_last()
-{
-	record_once
-	script_costs bpf_prog,bpf_metadata "$TMP/all" | cut -f 1 >"$TMP/true"
-	script_costs bpf_prog,bpf_metadata "$TMP/records-only" | cut -f 1 >"$TMP/said"
-	cut -d ' ' -f 1 "$TMP/true" >"$TMP/want"
-	cut -d ' ' -f 1 "$TMP/said" | sort -u >"$TMP/got"
-	same "programs" <(sort -u "$TMP/want") "$TMP/got"
-	if grep -v -e ' (unknown)$' "$TMP/said" | grep -v -x -F -f "$TMP/true"; then
-		fail "wrong metadata; right is: $(cat "$TMP/true")"
-	fi
-}
-
-# perf has processed all samples when it reads the record of beta.
+# perf has processed all samples when it reads the record of beta. perf reads a pipe, a file as standard input
+# and another file differently.
 test_perf_script_prints_metadata_that_a_pipe_has_before_the_samples()
 {
+	local fields='-F bpf_prog,bpf_metadata'
+
 	made_up <<-'END'
 		file = perfgen.File(pipe=True)
 		file.block = b""
 		file.with_records = False
+		file.nr_samples = 1
 		file.first = file.metadata(perfgen.ALPHA)
 		file.last = 2 * file.record(68, b"") + file.metadata(perfgen.BETA)
 	END
-	printf ' %s\n' '7:alpha answer=42,version="1.2.3"' '7:alpha answer=42,version="1.2.3"' \
-		'9:beta (unknown)' '9:beta (unknown)' >"$TMP/want"
-	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i "$TMP/made-up" >"$TMP/got"
-	same "fields of a stream in a file" "$TMP/want" "$TMP/got"
-	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i - <"$TMP/made-up" >"$TMP/got"
-	same "fields of standard input" "$TMP/want" "$TMP/got"
-	# shellcheck disable=SC2002 # perf reads a pipe and a file differently
-	cat "$TMP/made-up" | "$PBM_PERF" script -F bpf_prog,bpf_metadata >"$TMP/got"
-	same "fields of a pipe" "$TMP/want" "$TMP/got"
+	printf ' %s\n' '7:alpha answer=42,version="1.2.3"' '9:beta (unknown)' >"$TMP/want"
+	# shellcheck disable=SC2002,SC2086 # see above; two words
+	{
+		"$PBM_PERF" script $fields -i "$TMP/made-up"
+		"$PBM_PERF" script $fields -i - <"$TMP/made-up"
+		cat "$TMP/made-up" | "$PBM_PERF" script $fields
+	} >"$TMP/got"
+	same "fields" <(cat "$TMP/want" "$TMP/want" "$TMP/want") "$TMP/got"
 }
 
 # awk can split the fields, and each value is still JSON.
@@ -80,22 +87,12 @@ test_fields_of_perf_script_have_no_blanks()
 		spaced = [(b"owner", br'"net  \" team, eu\\"'), (b"size", b"[1,{\"a b\":2}]")]
 		perfgen.ALPHA = perfgen.ALPHA[:4] + (spaced,)
 		file.block = file.make_block([(spaced, [7]), (perfgen.BETA[4], [9])])
+		file.nr_samples = 1
 	END
-	"$PBM_PERF" script -F ip,bpf_metadata,bpf_prog,period -i "$TMP/made-up" >"$TMP/out"
-	awk 'NF != 4 { print "not four words: " $0 } $2 == "7:alpha" { print $3 }' "$TMP/out" | sort -u >"$TMP/got"
-	cat >"$TMP/want" <<-'END'
-		owner="net\u0020\u0020\"\u0020team,\u0020eu\\",size=[1,{"a\u0020b":2}]
+	prints -F ip,bpf_metadata,bpf_prog,period <<-'END'
+		         1  7:alpha owner="net\u0020\u0020\"\u0020team,\u0020eu\\",size=[1,{"a\u0020b":2}] ffffffffc0001010
+		         1  9:beta version="2.0" ffffffffc0002010
 	END
-	same "metadata" "$TMP/want" "$TMP/got"
-}
-
-# The file has neither a program nor metadata.
-test_fields_of_perf_script_without_programs()
-{
-	record "$TMP/no-programs" --no-bpf-event
-	"$PBM_PERF" script -F bpf_prog,bpf_metadata -i "$TMP/no-programs" | sort -u >"$TMP/got"
-	echo " $NOT_BPF $NOT_BPF" >"$TMP/want"
-	same "fields" "$TMP/want" "$TMP/got"
 }
 
 test_perf_script_prints_the_fields_only_when_asked()
@@ -112,20 +109,6 @@ test_perf_script_prints_the_fields_only_when_asked()
 	same "output with the fields taken out" "$TMP/want" "$TMP/got"
 }
 
-# Three tests share two recordings: one for each build of a program.
-record_versions_once()
-{
-	[[ ! -e $TMP/new ]] || return 0
-	hold busy_v1
-	spend 0 30000
-	record "$TMP/old"
-	release
-	hold busy_v2
-	spend 0 60000
-	record "$TMP/new.part"
-	mv "$TMP/new.part" "$TMP/new"
-}
-
 # Join two files of KEY<TAB>PERIOD to KEY<TAB>OLD<TAB>NEW; a missing period is 0.
 join_costs()
 {
@@ -139,83 +122,46 @@ diff_rows()
 	awk -F ' *[|] *' '/^#/ || NF < 5 { next } { sub(/ +$/, ""); printf "%s\t%.0f\t%.0f\n", $5, $2, $4 }' "$TMP/diff-report" | sort
 }
 
-test_diff_compares_versions()
-{
-	record_versions_once
-	costs_by_set "$TMP/old" >"$TMP/old-costs"
-	costs_by_set "$TMP/new" >"$TMP/new-costs"
-	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
-	grep -E $'^owner="tests", version="1.0"\t[1-9][0-9]*\t0$' "$TMP/want"
-	grep -E $'^owner="tests", version="2.0"\t0\t[1-9][0-9]*$' "$TMP/want"
-	diff_rows -s bpf_metadata >"$TMP/got"
-	same "cost by version" "$TMP/want" "$TMP/got"
-
-	costs_by_set "$TMP/old" owner >"$TMP/old-costs"
-	costs_by_set "$TMP/new" owner >"$TMP/new-costs"
-	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
-	diff_rows -s bpf_metadata --bpf-metadata-keys owner >"$TMP/got"
-	same "cost by owner" "$TMP/want" "$TMP/got"
-}
-
-# perf diff compares by name, because the ids of two recordings differ.
-test_diff_compares_programs()
-{
-	native_only "the test only reads a shared recording"
-	record_versions_once
-	costs_by_program "$TMP/old" | sed 's/^[0-9]* //' | sum_up >"$TMP/old-costs"
-	costs_by_program "$TMP/new" | sed 's/^[0-9]* //' | sum_up >"$TMP/new-costs"
-	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
-	grep -E $'^busy\t[1-9][0-9]*\t[1-9]' "$TMP/want"
-	diff_rows -s bpf_prog >"$TMP/got"
-	same "cost by program" "$TMP/want" "$TMP/got"
-}
-
-# The file has two programs of one name, and no block.
-test_diff_tells_programs_of_one_name_apart()
-{
-	made_up <<-'END'
-		perfgen.BETA = (*perfgen.BETA[:2], "alpha", *perfgen.BETA[3:])
-		file.infos[1] = file.prog_info(perfgen.BETA)
-		file.block = b""
-	END
-	"$PBM_PERF" diff -s bpf_metadata "$TMP/made-up" "$TMP/made-up" >"$TMP/diff-report"
-	grep -v '^#' "$TMP/diff-report" | grep -o '[a-z(].*' | sed 's/ *$//' | sort >"$TMP/got"
-	printf '%s\n' 'answer=42, version="1.2.3"' 'version="2.0"' >"$TMP/want"
-	same "sets by the ids of records" "$TMP/want" "$TMP/got"
-}
-
-# perf diff has to compare metadata, because the symbols of both builds are the same.
-test_symbols_of_two_versions_are_the_same()
+# want_diff COSTS OPTION...: perf diff has the rows of the command COSTS, for the files old and new
+want_diff()
 {
 	local file
 
-	native_only "the test only reads a shared recording"
-	record_versions_once
 	for file in old new; do
-		perfdata costs "$TMP/$file" | awk -F '\t' '$2 == "busy" { print $3 }' | sort -u >"$TMP/$file-symbols"
+		eval "${1/FILE/\"\$TMP/$file\"}" >"$TMP/$file-costs"
 	done
-	(($(wc -l <"$TMP/old-symbols") == 3)) || fail "not three functions: $(cat "$TMP/old-symbols")"
-	same "symbols of two versions" "$TMP/old-symbols" "$TMP/new-symbols"
+	join_costs "$TMP/old-costs" "$TMP/new-costs" >"$TMP/want"
+	diff_rows "${@:2}" >"$TMP/got"
+	same "perf diff ${*:2}" "$TMP/want" "$TMP/got"
 }
 
-test_top_shows_programs_and_metadata()
+# perf diff compares programs by name, because the ids of two recordings differ.
+test_diff_compares_versions_and_programs()
 {
 	hold busy_v1
-	spend 0 100000
-	start_top -s bpf_prog,bpf_metadata -e cpu-clock
-	trap 'release; stop_top' EXIT
-	await "the program in perf top" load_and_look "%  ${HELD_IDS[0]} busy  *owner=\"tests\", version=\"1.0\""
-	stop_top
+	spend 0 30000
+	record "$TMP/old"
+	release
+	hold busy_v2
+	spend 0 60000
+	record "$TMP/new"
+	want_diff 'costs_by_set FILE' -s bpf_metadata
+	grep -E $'^owner="tests", version="1.0"\t[1-9][0-9]*\t0$' "$TMP/want"
+	grep -E $'^owner="tests", version="2.0"\t0\t[1-9][0-9]*$' "$TMP/want"
+	want_diff 'costs_by_set FILE owner' -s bpf_metadata --bpf-metadata-keys owner
+	want_diff "costs_by_program FILE | sed 's/^[0-9]* //' | sum_up" -s bpf_prog
+	grep -E $'^busy\t[1-9][0-9]*\t[1-9]' "$TMP/want"
 }
 
 # The metadata of one program must not hide the programs after it.
-test_top_knows_the_program_after_one_with_metadata()
+test_top_shows_programs_and_metadata()
 {
 	hold simple busy_v1
 	spend 1 100000
-	start_top -s dso -e cpu-clock
+	start_top -s bpf_prog,bpf_metadata,dso -e cpu-clock
 	trap 'release; stop_top' EXIT
-	await "the program in perf top" load_and_look "%  bpf_prog_[0-9a-f]{16}_busy"
+	await "the program in perf top" load_and_look \
+		"%  ${HELD_IDS[1]} busy  *owner=\"tests\", version=\"1.0\"  *bpf_prog_[0-9a-f]{16}_busy"
 	stop_top
 }
 

@@ -325,10 +325,7 @@ test_the_header_wins_over_records_and_may_lack_programs()
 # If a program loads while perf record starts, perf record and the kernel both write its events.
 test_a_program_whose_events_occur_twice_counts_once()
 {
-	made_up <<-'END'
-		file.block = b""
-		file.odd = file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA)
-	END
+	made_up <<<'file.block, file.odd = b"", load(perfgen.ALPHA)'
 	shows <<<"$TWO_SETS"
 }
 
@@ -337,16 +334,12 @@ test_a_program_has_no_samples_of_one_that_was_at_its_address()
 {
 	local infos
 
-	for infos in 0 2; do
+	for infos in '' 'file.prog_info(old), file.prog_info(new)'; do
 		made_up <<-END
 			old, new = perfgen.ALPHA, (11, "aabbccddeeff0011", "gamma", perfgen.ALPHA[3], [])
-			file.infos, file.nr_infos = [file.prog_info(old), file.prog_info(new)][:$infos], $infos
-
-			def records():
-			    return (file.ksymbol(old) + file.bpf_event(old) + file.sample(old[3] + 16) * 3 +
-			            file.ksymbol(new) + file.bpf_event(new) + file.sample(new[3] + 16))
-
-			file.records = records
+			file.infos = [$infos]
+			file.nr_infos = len(file.infos)
+			file.records = lambda: load(old) + samples(old[3], 3) + load(new) + samples(new[3])
 		END
 		shows <<<$'bpf_prog\n  1 11 gamma\n  3 7 alpha'
 	done
@@ -357,33 +350,26 @@ test_unknown_programs_with_one_name_are_two_rows()
 {
 	made_up <<-END
 		old, new = perfgen.ALPHA, (9, "8899aabbccddeeff", "alpha", perfgen.BETA[3], [])
-		file.records = lambda: (file.ksymbol(old) + file.sample(old[3] + 16) * 3 +
-		                        file.ksymbol(new) + file.sample(new[3] + 16) * 4)
+		file.records = lambda: file.ksymbol(old) + samples(old[3], 3) + file.ksymbol(new) + samples(new[3], 4)
 	END
 	shows <<<$'bpf_prog\n  3 alpha\n  4 alpha'
 }
 
-# perf takes a page for each trampoline that exists when it starts.
+# perf takes a page for each trampoline that exists when it starts. A program can have its address later.
 test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 {
 	local offset
 
 	for offset in 0 0x400; do
 		made_up <<-END
-			prog = perfgen.ALPHA
-
-			def records():
-			    image = file.u64(prog[3] - $offset) + file.pack("IHH", 0x1000, 1, 0)
-			    image += b"bpf_trampoline_123".ljust(24, b"\\0") + file.sample_id()
-			    return (file.record(perfgen.KSYMBOL, image, perfgen.KERNEL) + file.sample(prog[3] + 16) +
-			            file.ksymbol(prog) + file.bpf_event(prog) + file.sample(prog[3] + 16) * 2)
-
-			file.records = records
+			at = perfgen.ALPHA[3]
+			file.records = lambda: (trampoline(at - $offset, "bpf_trampoline_1") + samples(at) + load(perfgen.ALPHA) +
+			                        samples(at, 2))
 		END
 		shows <<-'END'
 			bpf_prog,sym
 			  2 7 alpha|[k] bpf_prog_0011223344556677_alpha
-			  1 N/A|[k] bpf_trampoline_123
+			  1 N/A|[k] bpf_trampoline_1
 		END
 	done
 }
@@ -392,26 +378,18 @@ test_a_program_has_no_samples_of_a_trampoline_at_its_address()
 # one, too. The kernel also says that a trampoline has a page.
 test_a_trampoline_ends_where_the_next_function_begins()
 {
-	made_up <<-END
+	made_up <<-'END'
 		prog, other = perfgen.ALPHA, perfgen.BETA
 
-		def trampoline(address, name, time):
-		    image = file.u64(address) + file.pack("IHH", 0x1000, 1, 0)
-		    return file.record(perfgen.KSYMBOL, image + name.ljust(24, b"\0") + time, perfgen.KERNEL)
-
-		def records():
-		    no_time = bytes(len(file.sample_id()))
-		    return (trampoline(prog[3] - 0x400, b"bpf_trampoline_2", no_time) +
-		            trampoline(prog[3] - 0x800, b"bpf_trampoline_1", no_time) +
-		            file.sample(prog[3] - 0x401) + file.sample(prog[3] - 1) * 2 + file.sample(prog[3] + 16) * 3 +
-		            trampoline(other[3] - 0x100, b"bpf__ops_member", file.sample_id()) +
-		            file.sample(other[3] - 1) * 4 + file.sample(other[3] + 16) * 5)
-
 		def synthesized(record):
-		    return record[:-len(file.sample_id())] + bytes(len(file.sample_id()))
+		    no_time = bytes(len(file.sample_id()))
+		    return record[:-len(no_time)] + no_time
 
-		file.records = lambda: (b"".join(synthesized(record) for record in (
-		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other))) + records())
+		file.records = lambda: (b"".join(map(synthesized, (
+		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other),
+		    trampoline(prog[3] - 0x400, "bpf_trampoline_2"), trampoline(prog[3] - 0x800, "bpf_trampoline_1")))) +
+		    samples(prog[3] - 0x401) + samples(prog[3] - 1, 2) + samples(prog[3], 3) +
+		    trampoline(other[3] - 0x100, "bpf__ops_member") + samples(other[3] - 1, 4) + samples(other[3], 5))
 	END
 	shows <<-'END'
 		bpf_prog,sym
@@ -440,13 +418,8 @@ test_kcore_does_not_hide_programs_that_load_later()
 		       struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
 		open(sys.argv[1].replace("made-up", "kcore/kcore"), "wb").write(head + segments)
 
-		def records():
-		    name = b"[kernel.kallsyms]_stext".ljust(24, b"\\0")
-		    body = file.u32(0xffffffff, 0) + file.u64(first, 0x1000000, first) + name + file.sample_id()
-		    return (file.record(1, body, perfgen.KERNEL) + file.sample(first + 0xf10) +
-		            file.ksymbol(perfgen.ALPHA) + file.bpf_event(perfgen.ALPHA) + file.sample(perfgen.ALPHA[3]) * 2)
-
-		file.records = records
+		file.records = lambda: kernel(first, 0x1000000) + samples(first + 0xf10) + load(perfgen.ALPHA) + \\
+		    samples(perfgen.ALPHA[3], 2)
 	END
 	shows <<-END
 		bpf_prog,sym --kallsyms $TMP/kcore/kallsyms
@@ -473,15 +446,12 @@ test_a_name_in_a_line_of_the_header_is_escaped()
 test_an_interpreted_program_gets_no_samples_of_the_kernel()
 {
 	made_up <<-'END'
-		text = b"[kernel.kallsyms]_text\0\0"
 		addr = 0xffffffff81000000
-		file.first = file.record(1, file.u32(0xffffffff, 0) + file.u64(addr, 1 << 24, addr) +
-		                         text + file.sample_id(), perfgen.KERNEL)
-		file.first += file.sample(addr + 16)
 		inter = (11, "0123456789abcdef", "gamma", addr + 4096, [])
 		file.infos.append(file.prog_info(inter))
 		file.nr_infos = 3
-		file.odd = file.bpf_event(inter) + file.sample(addr + 32)
+		file.first = kernel(addr, 1 << 24) + samples(addr + 16)
+		file.odd = file.bpf_event(inter) + samples(addr + 32)
 	END
 	shows <<<$'bpf_prog\n  2 7 alpha\n  2 9 beta\n  2 N/A'
 }
