@@ -79,17 +79,31 @@ same_samples()
 	same "samples of $3" "$TMP/want-samples" "$TMP/got-samples"
 }
 
-test_names_of_functions_have_the_values()
+# A second run, whose input is "named", replaces the values of the first one.
+test_names_of_functions_have_the_values_of_the_block()
 {
+	local input output keys want options
+
 	record_once
-	want_names "$TMP/named" version
-	grep -q "_$BUSY\[version=1.0\]\$" "$TMP/got" || fail "no name ends in [version=1.0]"
-	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
-	names "$TMP/both" - version >"$TMP/to-pipe"
-	want_names "$TMP/to-pipe" version
-	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
-	names "$TMP/both" "$TMP/out" nope
-	want_names "$TMP/out" nope
+	cd "$TMP"
+	while read -r input output keys want options; do
+		echo "$input $output $keys"
+		names "$input" "$output" "$keys" ${options:+"$options"} >stdout 2>err
+		[[ $output = out ]] || mv stdout out
+		want_names out "$want"
+		[[ $input != records-only ]] || grep 'no names are changed, .*--bpf-metadata=header' err ||
+			fail "no warning: $(cat err)"
+	done <<-'END'
+		both		out	nope		-
+		both		out	owner,version	owner,version
+		both		-	version		version
+		named		out	owner		owner
+		records-only	out	version		-
+		block-only	out	version		version
+		both		out	version		version		--bpf-metadata=header
+	END
+	grep -q "_$BUSY\[version=1.0\]\$" got || fail "no name ends in [version=1.0]"
+	want_no_records out
 }
 
 # summary_of FILE: print what perf shows of programs and their metadata.
@@ -103,7 +117,7 @@ summary_of()
 	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["bpf-metadata"])' "$TMP/json"
 }
 
-test_programs_metadata_and_records_stay()
+test_samples_programs_metadata_and_records_stay()
 {
 	local file
 
@@ -118,21 +132,10 @@ test_programs_metadata_and_records_stay()
 	grep -q "'$BUSY'" "$TMP/both-summary" || fail "no $BUSY in JSON"
 	same "summary" "$TMP/both-summary" "$TMP/named-summary"
 	"$PBM_PERF" diff -s bpf_prog "$TMP/both" "$TMP/named" >"$TMP/got"
-	grep -q -E "^ +[0-9.]+% +\+0.00% +$BUSY" "$TMP/got" || fail "perf diff compares other names: $(cat "$TMP/got")"
-}
-
-test_values_come_from_the_block()
-{
-	record_once
-	names "$TMP/records-only" "$TMP/out" version 2>"$TMP/err"
-	want_names "$TMP/out" ''
-	grep 'no names are changed, .*--bpf-metadata=header' "$TMP/err" || fail "no warning: $(cat "$TMP/err")"
-	names "$TMP/block-only" "$TMP/out" version
-	want_names "$TMP/out" version
-	want_no_records "$TMP/out"
-	names "$TMP/both" "$TMP/out" version --bpf-metadata=header
-	want_names "$TMP/out" version
-	want_no_records "$TMP/out"
+	grep -q -E "^ +[0-9.]+% +\+0.00% +$BUSY" "$TMP/got" || fail "other names in perf diff: $(cat "$TMP/got")"
+	same_samples "$PBM_PERF" "$TMP/both" "$TMP/named"
+	names "$TMP/both" - version >"$TMP/to-pipe"
+	same_samples "$PBM_PERF" "$TMP/both" - <"$TMP/to-pipe"
 }
 
 # Whoever removes the metadata must not find its values in the file.
@@ -253,14 +256,6 @@ test_values_are_encoded_in_names()
 		odd	rb"""odd="a b;c\u000a\t%s]{[\"'(\\)->,=/"""+b'\xe2\x82\xac"\n'	[odd=ODD]
 		b,a	b'a=1\nb="2"\nc=3\n'	[b=2][a=1]
 	END
-}
-
-test_a_second_run_replaces_the_values_of_the_first()
-{
-	record_once
-	names "$TMP/both" "$TMP/first" owner,version
-	names "$TMP/first" "$TMP/second" version
-	want_names "$TMP/second" version
 }
 
 test_perf_warns_of_compressed_events()
