@@ -34,11 +34,8 @@ both()
 
 	mkdir -p "$TMP/same" "$TMP/outputs"
 	for perf in unpatched patched; do
-		if [[ $perf = patched ]]; then
-			cp "$PBM_PERF" "$TMP/same/perf"
-		else
-			cp "$PBM_UNPATCHED_PERF" "$TMP/same/perf"
-		fi
+		cp "$PBM_UNPATCHED_PERF" "$TMP/same/perf"
+		[[ $perf = unpatched ]] || cp "$PBM_PERF" "$TMP/same/perf"
 		rm -rf "$TMP/work" && mkdir "$TMP/work"
 		cp -p "$TMP/header.data" "$TMP/none.data" "$TMP/work"
 		status=0
@@ -73,7 +70,8 @@ want_same()
 	same_outputs
 	[[ -z $any ]] || return 0
 	(($(cat "$TMP/outputs/patched/status") == 0)) || fail "'$*' fails: $(cat "$TMP/outputs/patched/stderr")"
-	(($(cat "$TMP/outputs/patched/"{stdout,out.data} 2>/dev/null | wc -c) > 50)) || fail "'$*' has next to no output"
+	(($(cat "$TMP/outputs/patched/"{stdout,out.data} 2>/dev/null | wc -c) > 50)) ||
+		fail "'$*' has next to no output"
 }
 
 # FILE is each of the two files.
@@ -109,18 +107,10 @@ test_reports_and_rewritten_files()
 	END
 }
 
-disassembler()
-{
-	"$1" version --build-options | grep -i llvm
-}
-
 test_annotation()
 {
 	local file
 
-	unpatched_perf
-	[[ $(disassembler "$PBM_PERF") = "$(disassembler "$PBM_UNPATCHED_PERF")" ]] ||
-		skip "only one of the two perfs disassembles with LLVM"
 	record_once
 	for file in header.data none.data; do
 		want_same any annotate --stdio --no-source -i "$file" -s "$(cat "$TMP/function")"
@@ -170,37 +160,6 @@ test_converted_data()
 	END
 }
 
-# Each conversion makes a random UUID. Clear it in all files of the trace, as text and as bytes.
-clear_uuids()
-{
-	python3 - "$1" <<-'END'
-	import pathlib, re, sys, uuid
-
-	trace = pathlib.Path(sys.argv[1])
-	metadata = (trace / "metadata").read_bytes()
-	for text in set(re.findall(rb'uuid = "([-0-9a-f]{36})"', metadata)):
-	    for path in trace.iterdir():
-	        data = path.read_bytes().replace(text, bytes(36))
-	        path.write_bytes(data.replace(uuid.UUID(text.decode()).bytes, bytes(16)))
-	END
-}
-
-test_ctf()
-{
-	local file
-
-	record_once
-	"$PBM_PERF" data convert --to-ctf "$TMP/ctf" -i "$TMP/none.data" >"$TMP/out" 2>&1 ||
-		skip "perf cannot write CTF: $(tail -n 1 "$TMP/out")"
-	for file in header.data none.data; do
-		both data convert --to-ctf ctf -i "$file"
-		[[ -s $TMP/outputs/patched/ctf/metadata ]] || fail "perf writes no trace"
-		clear_uuids "$TMP/outputs/patched/ctf"
-		clear_uuids "$TMP/outputs/unpatched/ctf"
-		same_outputs
-	done
-}
-
 # Leave out the features in a pipe: they describe the machine at that moment, for example its free
 # memory.
 without_features()
@@ -221,31 +180,29 @@ test_pipes()
 	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
-# want_bpf_events yes|no OPTION...: both perfs succeed, and their files have BPF events or not
-want_bpf_events()
-{
-	local want=$1 perf
-
-	shift
-	for perf in "$PBM_UNPATCHED_PERF" "$PBM_PERF"; do
-		"$perf" record -N -q -e cpu-clock -o "$TMP/options.data" "$@" -- true ||
-			fail "$perf record $*: status $?"
-		perfdata types "$TMP/options.data" >"$TMP/types"
-		[[ $want = "$(grep -q -x 18 "$TMP/types" && echo yes || echo no)" ]] ||
-			fail "$perf record $*: want BPF events: $want"
-	done
-}
-
+# An abbreviation of --bpf-event or --no-bpf-event has its effect. Type 18 is PERF_RECORD_BPF_EVENT.
 test_abbreviated_options_mean_the_same()
 {
+	local want options perf
+
 	unpatched_perf
 	hold simple
-	want_bpf_events yes --bpf
-	want_bpf_events yes --no-bpf-event --bpf
-	want_bpf_events yes --no-bpf-event --bpf-event
-	want_bpf_events no --no-bpf
-	want_bpf_events no --no-bpf-e
-	want_bpf_events no --bpf --no-bpf
+	while read -r want options; do
+		for perf in "$PBM_UNPATCHED_PERF" "$PBM_PERF"; do
+			# shellcheck disable=SC2086 # several options
+			"$perf" record -N -q -e cpu-clock -o "$TMP/options.data" $options -- true
+			perfdata types "$TMP/options.data" >"$TMP/types"
+			[[ $want = "$(grep -q -x 18 "$TMP/types" && echo yes || echo no)" ]] ||
+				fail "$perf record $options: want BPF events: $want"
+		done
+	done <<-'END'
+		yes --bpf
+		yes --no-bpf-event --bpf
+		yes --no-bpf-event --bpf-event
+		no  --no-bpf
+		no  --no-bpf-e
+		no  --bpf --no-bpf
+	END
 }
 
 run_tests

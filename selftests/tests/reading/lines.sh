@@ -9,8 +9,8 @@ few_symbols
 # What perf shows if the line is not known
 OFFSET=bpf_prog_0011223344556677_alpha+16
 
-# All tests of real lines share this recording. $TMP/table has the lines of the program, and $TMP/six the name of
-# its function six(), which has line 24.
+# All tests of real lines share this recording. $TMP/table has the lines of the program, and $TMP/six the
+# name of its function six(), which has line 24.
 record_lines()
 {
 	[[ ! -e $TMP/id ]] || return 0
