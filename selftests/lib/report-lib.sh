@@ -140,6 +140,10 @@ made_up()
 			def samples(address, count=1):
 			    return file.sample(address) * count
 
+			def synthesized(record):            # perf's own records have no time.
+			    no_time = bytes(len(file.sample_id()))
+			    return record[:-len(no_time)] + no_time
+
 			def trampoline(address, name):      # It has a page.
 			    body = file.u64(address) + file.pack("IHH", 0x1000, 1, 0) + name.encode().ljust(24, b"\0")
 			    return file.record(perfgen.KSYMBOL, body + file.sample_id(), perfgen.KERNEL)

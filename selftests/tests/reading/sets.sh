@@ -226,6 +226,21 @@ test_programs_of_many_functions_have_one_row_each()
 	shows < <(echo bpf_prog; printf '  5 %d f%d\n' 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 9 9)
 }
 
+# perf itself writes the events of programs that were loaded before, all by one thread and without times. There,
+# the main function of a program with several functions has another tag than the program.
+test_functions_belong_to_the_program_whose_event_follows()
+{
+	made_up <<-'END'
+		sub = (0, f"{1:016x}", "sub", 0xffffffffc0010000, [])
+		file.infos, file.nr_infos = [], 0
+		file.records = lambda: b"".join(map(synthesized, (
+		    file.ksymbol(perfgen.ALPHA), file.bpf_event(perfgen.ALPHA), file.ksymbol(perfgen.BETA),
+		    file.ksymbol(sub), file.bpf_event((9, 8 * "ff"))))) + \
+		    samples(perfgen.ALPHA[3]) + samples(perfgen.BETA[3], 2) + samples(sub[3], 3)
+	END
+	shows <<<$'bpf_prog\n  1 7 alpha\n  5 9 beta'
+}
+
 # want_shares KEY TEXT: these are the first two words, the shares, of the lines of perf report --children
 want_shares()
 {
@@ -369,10 +384,6 @@ test_a_trampoline_ends_where_the_next_function_begins()
 {
 	made_up <<-'END'
 		prog, other = perfgen.ALPHA, perfgen.BETA
-
-		def synthesized(record):
-		    no_time = bytes(len(file.sample_id()))
-		    return record[:-len(no_time)] + no_time
 
 		file.records = lambda: (b"".join(map(synthesized, (
 		    file.ksymbol(prog), file.bpf_event(prog), file.ksymbol(other), file.bpf_event(other),
