@@ -4,6 +4,9 @@
 # perf top in the background. Source it after test-lib.sh.
 
 ON_END+=(abandon_top)
+# Else perf top writes to a file only every 4096 bytes. AddressSanitizer must be the first library.
+TOP=(stdbuf -oL "${PBM_PERF-}" top --stdio -d 1)
+[[ ${PBM_SANITIZED:-0} = 0 ]] || TOP=("${TOP[@]:2}")
 
 # start_top OPTION...: start perf top --stdio in the background; its output is $TMP/top
 start_top()
@@ -13,7 +16,7 @@ start_top()
 	# perf top reads keys from this FIFO. Open both ends, so that perf top does not get an
 	# end of file.
 	exec {TOP_KEYS}<>"$TMP/top-keys"
-	"$PBM_PERF" top --stdio -d 1 "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
+	"${TOP[@]}" "$@" <&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
 }
 

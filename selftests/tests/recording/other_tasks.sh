@@ -146,6 +146,7 @@ test_loads_are_seen_once_if_the_first_event_cannot_be_opened()
 	local EVENTS=(-e software/config=0x63/ -e sched:sched_switch)
 
 	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	rm -f "$TMP"/data.2*
 	start_runner
 	start_recording "$TMP/data" -p "$RUNNER_PID"
 	hold busy_v1
@@ -247,6 +248,20 @@ test_programs_while_an_event_switches_files()
 	mapfile -t files < <(list_files)
 	(("${#files[@]}" > 1)) || fail "perf record wrote one file"
 	check_samples "${files[@]}"
+}
+
+# The runner waits. What runs beside it closes many files.
+test_an_event_of_other_tasks_switches_no_files()
+{
+	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
+	rm -f "$TMP"/data.2*
+	start_runner
+	start_recording "$TMP/data" -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
+	hold simple
+	await_read
+	stop_recording
+	end_runner
+	same "number of files" <(echo 1) <(list_files | wc -l)
 }
 
 # The file has no new event, so other perfs read it as before.
@@ -355,7 +370,7 @@ test_options_that_leave_the_event_out_and_warnings_of_reports()
 top_of_nobody()
 {
 	: >"$TMP/top"		# or await sees samples of an earlier perf top
-	"${AS_NOBODY[@]}" "$PBM_PERF" top --stdio -d 1 -e cpu-clock -p "$NOBODY_PID" "$@" \
+	"${AS_NOBODY[@]}" "${TOP[@]}" -e cpu-clock -p "$NOBODY_PID" "$@" \
 		<&"$TOP_KEYS" >"$TMP/top" 2>&1 &
 	TOP_PID=$!
 	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
