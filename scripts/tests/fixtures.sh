@@ -129,7 +129,9 @@ make_stubs()
 	#!/bin/bash
 	echo "\$*" >> "$TMP/calls.curl"
 	all=\$* part=\${all#*--output } part=\${part%% *} address=\${all##* } status=\${STUB_CURL_STATUS:-0}
-	[[ \$address != *"\${STUB_CURL_FAILS:-nothing}"* ]] || status=6
+	[[ \$address != *"\${STUB_CURL_FAILS:-nothing}"* ]] || status=22
+	# Without --fail, the page that says 404 is the file.
+	[[ \$status != 22 || \$all = *--fail* ]] || { echo 404 >"\$part"; exit; }
 	[[ -z \${STUB_CURL_FILE:-} || \$status != 0 ]] || cp "\$STUB_CURL_FILE" "\$part"
 	[[ \$status = 0 ]] || echo "curl: (\$status) stub"
 	exit "\$status"

@@ -53,6 +53,7 @@ test_submission_of_a_part()
 	# The line that the patch now changes comes from the part fixes.
 	sed -i 's/b\.c/a.c/g; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
 	write_letter core "It is new: <b> of <key>." "" "Changes in v2:" "- none" "" "Applies on top of: fixes"
+	submit 0 --part fixes
 	submit 0 --part core --version 2 --rfc
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not 2 mails"
 	holds "$OUT/mails/v2-0000-cover-letter.patch" "Subject: \\[RFC PATCH v2 0/1\\] A letter"

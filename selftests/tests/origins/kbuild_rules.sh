@@ -35,6 +35,10 @@ test_objects_are_made_again_when_needed()
 	must_make "" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
 	rm out/a.bpf.o
 	must_make "out/a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
+	# The object was made with a header that is gone.
+	rm src/a.h
+	sed -i '/a\.h/d' src/a.bpf.c
+	must_make "out/a.bpf.o" BPF_METADATA_version=2 SOURCE_DATE_EPOCH=5
 }
 
 # The rule of the makefile would make an object without a stamp.

@@ -456,6 +456,14 @@ test_pins_cgroups_and_links()
 	want 2 cgroup="$root" pinned="$BPFFS/link" exe="$CAT"
 	root=${root#/sys/fs/cgroup}
 	want 1 hook="cgroup ${root#/unified} inet_egress"
+	# Another mount namespace has only a directory of this file system.
+	# shellcheck disable=SC2016 # for the inner shell
+	"${RUN[@]}" unshare --mount sh -c 'mount --bind "$BPFFS/dir" "$BIN" && umount -l "$BPFFS" && : >"$1" && exec sleep 60' \
+		sh "$TMP/mounted" &
+	await "the mounts" test -e "$TMP/mounted"
+	owners
+	kill "$!"
+	want 0 pinned="$BPFFS/dir/b, $BPFFS/it's"
 	RUN=()
 	owners
 	root=/proc/$HOLDER_PID/root$BPFFS

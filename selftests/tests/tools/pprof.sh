@@ -197,6 +197,18 @@ test_callers()
 	want bpf_prog_id '7\t4'
 }
 
+test_a_program_has_its_name_in_all_its_functions()
+{
+	made_up <<-'END'
+		sub = (7, f"{1:016x}", "sub", 0xffffffffc0010000, [])
+		file.infos, file.nr_infos = [], 0
+		file.records = lambda: b"".join((file.ksymbol(perfgen.ALPHA), file.ksymbol(sub), file.bpf_event(perfgen.ALPHA),
+		                                 samples(perfgen.ALPHA[3] + 16), samples(sub[3] + 16)))
+	END
+	to_profile --callers "$TMP/made-up"
+	want bpf_prog 'alpha\t2'
+}
+
 # With -c the samples have no period. cpu-clock has its columns before those of task-clock.
 test_two_events()
 {
