@@ -169,6 +169,11 @@ test_debian_pool_is_the_last_source()
 	STUB_CURL_FAILS=kernel/ STUB_CURL_FILE=$TMP/fixture/linux-source-0.1_1_all.deb build 0 v0.1
 	printed "linux-source-0.1_1_all.deb from debian"
 	holds "$TMP/calls.curl" "pool:/pool/main/l/linux/linux-source-0.1_1_all.deb$"
+	# The cache is before the mirror, even if the mirror has the first file of the pin.
+	mkdir "$TMP/t/mirror"
+	cp "$TMP/fixture/linux-0.1.tar.xz" "$TMP/t/mirror"
+	build 0 --clean --mirror "$TMP/t/mirror" v0.1
+	printed "$CACHE/linux-source-0.1_1_all.deb"
 }
 
 test_source_that_the_user_names()

@@ -85,6 +85,16 @@ test_commits_become_patches()
 	printed "the branch has a merge"
 }
 
+test_comments_stay_when_their_patch_goes()
+{
+	write_good_series
+	sed -i 's,^core/b.patch,&\n# not needed: core/x.patch: since v0.1: it has it,' "$SERIES"
+	queue 0 import
+	run_git reset -q --hard HEAD~
+	queue 0 export
+	series_is '# part fixes: what it is for' fixes/a.patch '# not needed: core/x.patch: since v0.1: it has it'
+}
+
 test_patches_that_changed_after_the_import_are_kept()
 {
 	write_good_series

@@ -60,6 +60,13 @@ fails()
 	printed "FAILED  b ($1)"
 }
 
+test_slowest_tests_are_listed()
+{
+	write_file b.sh 'echo 1..2; sleep 0.3; echo ok 1 b: slow; echo ok 2 b: quick'
+	expect_status 0 "$SCRIPTS_DIR/lib/run_tests.py" --dir "$TMP/t" "$TMP/t/b.sh"
+	[[ $PRINTED = *slowest*slow$'\n'slowest*quick* ]] || fail "another order"
+}
+
 test_results_are_counted_against_the_plan()
 {
 	fails '1 results of a plan of 2' 'echo 1..2; echo ok 1 b: one'

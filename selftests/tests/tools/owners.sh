@@ -166,6 +166,13 @@ test_executables_and_their_packages()
 		owners --proc "$PROC"
 		want 0 exe='/usr/bin/[' package="$package"
 	fi
+	# One file with two names
+	cp "$CAT" "$BIN/one"
+	ln "$BIN/one" "$BIN/two"
+	make_process 1 0 '0::/\n' "$BIN/one"
+	make_process 2 0 '0::/\n' "$BIN/two"
+	owners --proc "$PROC"
+	want 0 exe="$BIN/one, $BIN/two"
 }
 
 # In the namespace of the holder, another directory is mounted over that of the package. Then the executable
