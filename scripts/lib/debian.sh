@@ -28,8 +28,7 @@
 #
 # Packages come from the archive that apt uses on this machine, with its signatures.
 
-# The programs that selftests/ and kselftest's runner call (perl-base: the runner prints results at
-# once with it), and the libraries with which perf and the tests are linked
+# The programs that selftests/ calls, and the libraries with which perf and the tests are linked
 USERLAND_PACKAGES=(
 	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
 	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux

@@ -208,6 +208,10 @@ test_aslr_removes_addresses_of_the_kernel()
 	fi
 	samples_of "$TMP/hidden" >"$TMP/got"
 	[[ -s $TMP/got ]] || fail "the samples are lost"
+	# The events of a guest would keep their addresses.
+	! inject --aslr --guest-data="$TMP/copy,1" -i "$TMP/dir" -o "$TMP/both" 2>"$TMP/messages" ||
+		fail "perf inject accepts --aslr with --guest-data"
+	grep -q -e '--aslr and --guest-data are mutually exclusive' "$TMP/messages" || fail "$(cat "$TMP/messages")"
 }
 
 run_tests

@@ -20,6 +20,7 @@ record_lines()
 	"$BPFTOOL" prog dump xlated id "${HELD_IDS[0]}" linum >"$TMP/xlated"
 	perfdata lines "$TMP/lines" "${HELD_IDS[0]}" >"$TMP/table"
 	awk '$1 ~ /_six$/ { print $1; exit }' "$TMP/table" >"$TMP/six"
+	[[ -s $TMP/six ]] || fail "the program has no lines in the file"
 	echo "${HELD_IDS[0]}" >"$TMP/id"
 }
 

@@ -18,12 +18,13 @@ compare_perfs()
 
 test_generated_files_show_no_less()
 {
-	local name order
+	local names name order
 
 	all_only
 	unpatched_perf
 	mkdir "$TMP/files"
-	for name in good $(malformed list); do
+	names=$(malformed list)
+	for name in good $names; do
 		for order in "" --big --pipe --dir; do
 			malformed write "$name" "$TMP/files/$name$order" ${order:+"$order"} >/dev/null
 		done

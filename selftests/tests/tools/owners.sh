@@ -569,6 +569,7 @@ test_programs_and_processes_that_go_away()
 		"$INHERIT" -n 8 -p 8 true >/dev/null
 	done </dev/null &
 	churner=$!
+	trap 'kill "$churner"; end_test' EXIT
 	for _ in {1..15}; do
 		"$OWNERS" --json >"$TMP/all" 2>>"$TMP/all.err"
 		owners
@@ -577,8 +578,6 @@ test_programs_and_processes_that_go_away()
 	if grep -v 'cannot be read: [0-9]*$' "$TMP/all.err"; then
 		fail "an unexpected message"
 	fi
-	kill "$churner"
-	wait "$churner" || :
 }
 
 # Links and names in the BPF file system of a container claim nothing. bpf-owners reads only a part of it.

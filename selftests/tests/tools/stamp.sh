@@ -364,7 +364,8 @@ test_two_bpf_stamps_at_once()
 	for pid in "${pids[@]}"; do
 		await "bpf-stamp at the lock" waits_for_lock "$pid"
 	done
-	[[ -z $(maps_of 0) ]] || fail "the program is stamped"
+	maps_of 0 >"$TMP/maps"
+	[[ -s $TMP/maps && -z $(cat "$TMP/maps") ]] || fail "the program is stamped"
 	exec {lock}>&-
 	for pid in "${pids[@]}"; do
 		wait "$pid" && statuses+=(0) || statuses+=("$?")
@@ -445,7 +446,8 @@ test_wrong_arguments_are_refused()
 	refuses 2 "more than 200 keys" id "$id" k{1..201}=
 	refuses 2 usage: id "$id"
 	refuses 2 usage: --no-such-option id "$id" a=b
-	[[ -z $(maps_of 0) ]] || fail "the program is stamped"
+	maps_of 0 >"$TMP/maps"
+	[[ -s $TMP/maps && -z $(cat "$TMP/maps") ]] || fail "the program is stamped"
 	bpf_stamp --help >"$TMP/out"
 	grep -q '^usage: bpf-stamp ' "$TMP/out"
 	grep -q 'Exit status: 0 done, 1 a program was not stamped, 2 could not run' "$TMP/out"
