@@ -78,7 +78,7 @@ check_options()
 # A linux/ that this script did not make may be somebody's work, so do not touch it.
 open_output()
 {
-	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX
+	local out=$REPO_DIR/out/$TAG$ARCH_SUFFIX entry
 
 	[[ $OPT_PATCHES = yes ]] || out+=-unpatched
 	[[ -z $OPT_SANITIZE ]] || out+=-sanitize
@@ -89,10 +89,13 @@ open_output()
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
 	PERF=$OUT_DIR/perf
-	[[ ! -e $TREE_DIR || -d $TREE_DIR.git ]] ||
-		die "$TREE_DIR was not made by this script, or by an old one" "move it away, or remove it if nothing in it is yours"
-	[[ $OPT_CLEAN = no ]] || rm -rf -- "$TREE_DIR" "$TREE_DIR.git" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp"
+	for entry in linux linux.git linux.new build perf; do
+		[[ ! -e $OUT_DIR/$entry || -f $OUT_DIR/lock ]] || die "$OUT_DIR/$entry was not made by this script, or by an old one" \
+			"move it away, or remove it if nothing in it is yours"
+	done
 	mkdir -p -- "$OUT_DIR"
+	take_lock "$OUT_DIR/lock" "$OUT_DIR"
+	[[ $OPT_CLEAN = no ]] || rm -rf -- "$TREE_DIR" "$TREE_DIR.git" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp"
 	log_to "$OUT_DIR/apply-and-build.log"
 }
 
@@ -140,9 +143,9 @@ build_perf()
 	local state
 
 	build__load_args "$OPT_SANITIZE"
-	state=$(tree__state; printf 'arg %s\n' "${BUILD_ARGS[@]}")
+	state=$(tree__state; printf 'arg %s\n' "${BUILD_ARGS[@]}"; gcc --version | sed -n 1p; clang --version | sed -n 1p)
 	[[ ! -x $PERF || $state != "$(cat "$BUILD_DIR/built" 2>/dev/null)" ]] || return 0
-	rm -f -- "$PERF" "$BUILD_DIR/perf" "$OUT_DIR/bpf-stamp"
+	rm -f -- "$PERF" "$BUILD_DIR/perf" "$BUILD_DIR/built" "$OUT_DIR/bpf-stamp"
 	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__make ||
 		die_logged "perf does not build" "correct what the log shows and run it again, if nothing helps with --clean"
 	check_features

@@ -181,7 +181,7 @@ check_checkpatch()
 # with_index NAME COMMAND...: run git with the files in TREE_DIR and this index
 with_index()
 {
-	GIT_INDEX_FILE=$OUT_DIR/index-$1 clean_git --git-dir="$BASE_DIR.git" --work-tree="$TREE_DIR" "${@:2}"
+	GIT_INDEX_FILE=$OUT_DIR/index-$1 clean_git -C "$TREE_DIR" --git-dir="$BASE_DIR.git" --work-tree="$TREE_DIR" "${@:2}"
 }
 
 # apply PATCH: apply it to the index, or print why it does not apply. git applies without fuzz.
@@ -216,9 +216,14 @@ run_perf_test()
 # Before the patch that adds the test, there is no test to run.
 check_perf_test()
 {
+	local list
+
 	# No pipe to grep -q: it may close the pipe before perf has written everything.
-	[[ $(run_perf_test list) = *bpf-metadata* ]] || return 0
-	if ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
+	if ! list=$(run_perf_test list); then
+		defect "$PATCH" "perf test list fails"
+	elif [[ $list != *bpf-metadata* ]]; then
+		return 0
+	elif ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log"; then
 		defect "$PATCH" "perf test bpf-metadata fails: $(grep -m 1 'FAILED!' "$OUT_DIR/test.log")"
 	elif ! grep -q ': Ok$' "$OUT_DIR/test.log"; then
 		defect "$PATCH" "perf test bpf-metadata runs nothing"

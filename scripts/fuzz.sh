@@ -25,7 +25,7 @@ usage: scripts/fuzz.sh [options] TAG
 
 Fuzzes the readers of BPF metadata in perf of the kernel TAG with this
 repository's patches. It builds this perf in out/TAG-sanitize.
-TAG is one of: $(pin__list | paste -s -d ' ')
+TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
   --time SECONDS    how long to fuzz (default: 1800)
   --replay          do not fuzz, but read each input of the corpus once, as CI does

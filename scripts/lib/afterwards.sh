@@ -4,7 +4,7 @@
 # Tests that run-selftests.sh runs when all others have ended. They look at what these have left.
 #
 # Environment:
-#	PBM_AFTERWARDS		runs the tests whose names match; none match the empty string
+#	PBM_AFTERWARDS		runs the tests whose names match
 #	PBM_SANITIZER_REPORTS	the directory with the reports of sanitizers
 #	PBM_GUESTS_DIR		the directory of guests.sh
 #	PBM_HOST_PERF		a perf that reads the recording of a guest of another architecture

@@ -16,7 +16,7 @@
 #	OPT_INSTALL OPT_MIRROR CACHE_DIR REPO_DIR OUT_DIR TAG JOBS ARCH_*, and PBM_VM_*, which
 #	run-selftests.sh --help explains
 # Sets:
-#	KERNEL_FROM	the origin of the kernel, for messages
+#	KERNEL_FROM	the path of the kernel and its version, for messages
 #
 # How it works. The kernel is kept in the cache, in a directory that is named after its source, its
 # configuration and the compiler. It gets a small initramfs (guest-initramfs.sh). This mounts the
@@ -103,7 +103,7 @@ kernel__prepare()
 		release_lock
 	fi
 	KERNEL_IMAGE=$dir/image
-	KERNEL_FROM="$SOURCE_VERSION, $SOURCE_FROM"
+	KERNEL_FROM="$KERNEL_IMAGE ($SOURCE_VERSION)"
 }
 
 guests__prepare()

@@ -38,7 +38,7 @@ packages__provide()
 	[[ -n $missing ]] || return 0
 	msg "missing packages: $missing"
 	[[ $install = yes && $EUID = 0 ]] ||
-		die "packages are missing: $missing" "as root: apt-get update && apt-get --no-install-recommends$(printf ' %q' "$@")"
+		die "packages are missing: $missing" "as root: apt-get update && apt-get --no-install-recommends -o APT::Get::Build-Dep-Automatic=yes$(printf ' %q' "$@")"
 	run_logged "update the package lists" packages__apt update ||
 		warn "apt-get update failed, see $LOG_FILE; going on with the lists at hand"
 	run_logged "install packages" packages__apt --no-install-recommends "$@" ||

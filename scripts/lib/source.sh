@@ -55,12 +55,14 @@ source__print_addresses()
 # source__fetch ORIGIN FILE: download FILE into the cache, complete or not at all
 source__fetch()
 {
-	local address part=$CACHE_DIR/$2.part
+	local address part=$CACHE_DIR/$2.$$.part
+
+	on_exit rm -f -- "$part"
 
 	while read -r address; do
 		run_logged "fetch $2 from $1" curl --fail --location --silent --show-error --connect-timeout 10 \
 			--speed-limit 1000 --speed-time 60 --output "$part" "$address" || continue
-		mv -f -- "$part" "$CACHE_DIR/$2"
+		mv -f -- "$part" "$CACHE_DIR/$2" || die "cannot write $CACHE_DIR/$2" "correct what mv says"
 		return
 	done < <(source__print_addresses "$@")
 	return 1

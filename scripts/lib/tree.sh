@@ -28,7 +28,7 @@ TREE_DATE='2000-01-01T00:00:00Z'
 tree__git()
 {
 	GIT_AUTHOR_DATE=$TREE_DATE GIT_COMMITTER_DATE=$TREE_DATE \
-		clean_git --git-dir="$OUT_DIR/linux.git" --work-tree="$OUT_DIR/linux" -c core.quotePath=false "$@"
+		clean_git -C "$OUT_DIR/linux" --git-dir="$OUT_DIR/linux.git" --work-tree="$OUT_DIR/linux" -c core.quotePath=false "$@"
 }
 
 # Print the subject of a commit, or nothing.
@@ -62,11 +62,12 @@ tree__stage()
 # (after quilt refresh)
 tree__check_edits()
 {
-	local edited
+	local edited here there
 
 	tree__stage
-	mapfile -t edited < <(comm -12 <(tree__git diff --cached --name-only HEAD) \
-		<(tree__git diff --cached --name-only "${1:-HEAD}"))
+	here=$(tree__git diff --cached --name-only HEAD)
+	there=$(tree__git diff --cached --name-only "${1:-HEAD}")
+	mapfile -t edited < <(comm -12 <(echo "$here") <(echo "$there") | grep .)
 	((${#edited[@]})) || return 0
 	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
 	die "$OUT_DIR/linux has ${#edited[@]} files that are not as the series makes them" \
@@ -135,7 +136,6 @@ tree__patch()
 
 	tree__git read-tree base
 	if ((${#SERIES_PATCHES[@]})); then
-		tree__check_substitute
 		run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push "$1" || die_logged "the series does not apply" \
 			"correct the patch; scripts/queue import ${SERIES_DIR##*/} stops at it, and says how to go on"
 	fi
@@ -146,8 +146,10 @@ tree__update()
 {
 	local scratch=$OUT_DIR/linux.new NEW=HEAD
 
-	rm -rf -- "$scratch" && mkdir -- "$scratch"
+	# Also remove what a killed git has left.
+	rm -rf -- "$scratch" "$OUT_DIR"/linux.git/*.lock && mkdir -- "$scratch"
 	on_exit rm -rf -- "$scratch"
+	((${#SERIES_PATCHES[@]} == 0)) || tree__check_substitute
 	[[ $(tree__subject HEAD) = "$SERIES_ID" ]] || tree__patch "$scratch"
 	tree__check_edits "$NEW"
 	[[ $NEW != HEAD ]] || return 0

@@ -192,7 +192,7 @@ test_source_that_the_user_names()
 
 test_missing_package_is_named()
 {
-	STUB_MISSING="clang flex" refused "apt-get --no-install-recommends build-dep -P nocheck" --no-install v0.1
+	STUB_MISSING="clang flex" refused "APT::Get::Build-Dep-Automatic=yes build-dep -P nocheck" --no-install v0.1
 	printed "packages are missing: clang flex"
 	absent "$TMP/calls.apt-get"
 	((EUID != 0)) || STUB_MISSING="clang flex" build 0 v0.1
@@ -219,6 +219,7 @@ test_edited_tree_is_refused()
 	echo edit >> "$OUT/linux/tools/perf/c.c"
 	echo mine > "$OUT/linux/tools/perf/new.c"
 	echo theirs > "$OUT/linux/tools/perf/a.c.orig"
+	cd "$OUT/linux/drivers"
 	for option in --quiet --no-patches "--source=$TMP/fixture/linux-0.1.3.tar.xz"; do
 		build 2 "$option" v0.1
 		printed "  edited: tools/perf/c.c"$'\n'"  edited: tools/perf/new.c"$'\n'"apply"
@@ -226,8 +227,12 @@ test_edited_tree_is_refused()
 		holds "$OUT/linux/tools/perf/c.c" edit
 		holds "$OUT/linux/tools/perf/new.c" mine
 	done
+	cd "$TMP"
 	build 0 --clean v0.1
 	! grep -q edit "$OUT/linux/tools/perf/c.c" || fail "--clean left the edit"
+	cd "$OUT/linux/drivers"
+	build 0 --no-patches v0.1
+	build 0 v0.1
 	run_quilt pop
 	build 2 v0.1
 	printed "edited: tools/perf/b.c"
@@ -238,10 +243,15 @@ test_edited_tree_is_refused()
 
 test_foreign_directory_is_left_alone()
 {
-	mkdir -p "$OUT/linux"
-	echo mine > "$OUT/linux/file"
-	build 2 --clean v0.1
-	holds "$OUT/linux/file" mine
+	local entry
+
+	for entry in build linux linux.git; do
+		mkdir -p "$OUT/$entry"
+		echo mine > "$OUT/$entry/file"
+		build 2 --clean v0.1
+		holds "$OUT/$entry/file" mine
+		[[ $entry = linux ]] || rm -r "${OUT:?}/$entry"
+	done
 }
 
 # A copy of the tree has its own patches.

@@ -99,7 +99,8 @@ test_the_lock_of_the_machine_is_awaited()
 	bash -c "set -euo pipefail; $command" x.sh < /dev/null > "$TMP/out" {fd}<&- &
 	HANGING=$!
 	until [[ -s $TMP/out ]]; do
-		kill -0 "$HANGING" && ((SECONDS < end)) || fail "it has not waited"
+		kill -0 "$HANGING" || fail "it has not waited"
+		((SECONDS < end)) || fail "it does not say that it waits"
 	done
 	holds "$TMP/out" "^# waiting for other tests on this machine"
 	exec {fd}<&-
