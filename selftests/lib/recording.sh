@@ -100,7 +100,6 @@ start_slow_recording()
 	thread=$(find "/proc/$PERF_PID/task" -mindepth 1 -maxdepth 1 ! -name "$PERF_PID" -printf '%f')
 	: >"$TMP/strace"
 	strace -qq -o "$TMP/strace" -p "$thread" -e trace=bpf -e inject="bpf:$1" &
-	# shellcheck disable=SC2034 # for the tests
 	TRACER=$!
 	await "strace" is_traced "$thread"
 }
@@ -135,6 +134,8 @@ check_messages()
 abandon_recording()
 {
 	[[ -n ${PERF_PID:-} ]] || return 0
+	# A strace that delays calls can get stuck if the machine is busy, and perf with it.
+	[[ -z ${TRACER:-} ]] || kill -KILL "$TRACER" || :
 	# If PERF_PID is strace, it ignores SIGTERM, and ends when perf, its child, ends.
 	pkill -P "$PERF_PID" || :
 	kill "$PERF_PID" 2>/dev/null || :

@@ -333,11 +333,15 @@ start_test()
 	[[ -z $NATIVE_ONLY ]] || native_only "$NATIVE_ONLY"
 }
 
+# A process in the background must not outlive its test: it would disturb the others.
 end_test()
 {
-	local command
+	local command job
 
 	for command in "${ON_END[@]}" release; do
 		"$command"
+	done
+	for job in $(jobs -pr); do
+		kill "$job" || :
 	done
 }

@@ -414,8 +414,6 @@ test_program_is_let_go_while_others_load()
 	start_recording "$TMP/data" -a
 	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -l 500 -b never </dev/null >"$TMP/others" &
 	others=$!
-	# shellcheck disable=SC2064 # now
-	trap "kill $others; end_test" EXIT
 	await "the first of the others" test -s "$TMP/others"
 	start_churn -s 1 -f 760004 -b wait
 	await_churn waiting

@@ -385,7 +385,7 @@ test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 	prepare_nobody
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 	# shellcheck disable=SC2064 # expand the variable now
-	trap "echo $paranoid >/proc/sys/kernel/perf_event_paranoid; kill \$NOBODY_PID; end_test" EXIT
+	trap "echo $paranoid >/proc/sys/kernel/perf_event_paranoid; end_test" EXIT
 	# Users may see the kernel in their own tasks.
 	echo 1 >/proc/sys/kernel/perf_event_paranoid
 	"${AS_NOBODY[@]}" sh -c 'while :; do :; done' &
@@ -437,14 +437,11 @@ test_perf_top_of_a_cpu()
 # The events of other tasks don't end with the workload. Programs load faster than perf can write.
 test_perf_ends_while_programs_load_and_the_reader_is_slow()
 {
-	local loader status=0
+	local status=0
 
 	while :; do
 		"$SELFTESTS/lib/inherit.py" -n 2000 true >/dev/null
 	done </dev/null &
-	loader=$!
-	# shellcheck disable=SC2064 # now
-	trap "kill $loader; end_test" EXIT
 	timeout -s KILL "$DEADLINE" "$PBM_PERF" record -N -q -e cpu-clock -o - -- true |
 		while dd bs=64k count=1 status=none of="$TMP/piece" && [[ -s $TMP/piece ]]; do
 			sleep 0.2

@@ -562,14 +562,10 @@ test_what_is_left_out_is_an_error()
 
 test_programs_and_processes_that_go_away()
 {
-	local churner
-
 	hold_command "$INHERIT" cat
 	while :; do
 		"$INHERIT" -n 8 -p 8 true >/dev/null
 	done </dev/null &
-	churner=$!
-	trap 'kill "$churner"; end_test' EXIT
 	for _ in {1..15}; do
 		"$OWNERS" --json >"$TMP/all" 2>>"$TMP/all.err"
 		owners
