@@ -30,7 +30,6 @@ RESULT = re.compile(r"(ok|not ok) \d+ (?:- )?(.*?)(?: *# SKIP *(.*))?")
 # The reasons of all_only in test-lib.sh, and of core.sh for the tests in selftests/lacks
 ALL_ONLY = "only with --all"
 LACKS = "does not apply to "
-QUIET = os.environ.get("PBM_QUIET") == "1"
 Result = collections.namedtuple("Result", "kind name reason seconds")
 RESULTS = []
 LOCK = threading.Lock()
@@ -40,18 +39,15 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=pathlib.Path, required=True, help="for the file results, and for logs/")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds that a file may take (%(default)s)")
-    parser.add_argument("--lanes", type=int, default=1, help="2: files with BESIDE=yes run beside the others")
     parser.add_argument("--queue", type=pathlib.Path,
                         help="run a file only if its directory in QUEUE can be removed, so that several guests"
-                        " divide the files")
-    parser.add_argument("--expected-skips", type=pathlib.Path, metavar="LIST",
-                        help="lines of two regular expressions with a tab between, for name and reason")
-    parser.add_argument("--some", action="store_true", help="not all tests run: name only those of LIST that ran")
-    parser.add_argument("--lacking", action="store_true", help="a test must fail, see selftests/lacks")
+                        " divide the files; leave the totals to the run that loads the results")
     parser.add_argument("--load", type=pathlib.Path, nargs="*", default=[], metavar="RESULTS",
                         help="count these results, too")
     parser.add_argument("--last", metavar="FILE", help="run this file when the others have ended")
-    parser.add_argument("--no-totals", action="store_true", help="let another run count the results")
+    parser.add_argument("--expected-skips", type=pathlib.Path, metavar="LIST",
+                        help="lines of two regular expressions with a tab between, for name and reason")
+    parser.add_argument("--lacking", action="store_true", help="a test must fail, see selftests/lacks")
     parser.add_argument("files", nargs="*", metavar="FILE")
     return parser.parse_args()
 
@@ -59,19 +55,14 @@ def parse_arguments():
 def read_expected_skips(path):
     expected = []
     for line in path.read_text().splitlines() if path else ():
-        if not line or line.startswith("#"):
-            continue
-        try:
-            name, reason = map(re.compile, line.split("\t"))
+        if line and not line.startswith("#"):
+            try:
+                name, reason = map(re.compile, line.split("\t"))
+            except (ValueError, re.error):
+                print(f"{path}: not two regular expressions with a tab between: {line}", file=sys.stderr)
+                sys.exit(2)
             expected.append((name, reason))
-        except (ValueError, re.error):
-            print(f"{path}: not two regular expressions with a tab between: {line}", file=sys.stderr)
-            sys.exit(2)
     return expected
-
-
-def is_expected(name, reason):
-    return any(names.fullmatch(name) and reasons.fullmatch(reason) for names, reasons in EXPECTED)
 
 
 def add(kind, name, reason, seconds, output, log):
@@ -81,7 +72,7 @@ def add(kind, name, reason, seconds, output, log):
     if kind == "not ok":
         lines = [f"FAILED  {name} ({reason})" if reason else f"FAILED  {name}"]
         lines += [re.sub("^(# ?)?", "  | ", line) for line in output[-20:]] + [f"  log: {log}"]
-    elif kind in ("ok", "skip") and not QUIET:
+    elif kind in ("ok", "skip"):
         lines = [f"skip    {name} ({reason})" if kind == "skip" else f"ok      {name}"]
     with LOCK, open(ARGS.dir / "results", "a") as file:
         RESULTS.append(result)
@@ -92,18 +83,17 @@ def add(kind, name, reason, seconds, output, log):
 
 def judge(kind, name, reason):
     """Return the kind and the reason with which the result of a test counts."""
-    if reason is not None:
-        reason = reason or "no reason given"
-        if reason == ALL_ONLY:
-            return "all", reason
-        if reason.startswith(LACKS):
-            return "lacks", reason
-        if ARGS.expected_skips and not is_expected(name, reason):
-            return "not ok", f"skipped, and not in {ARGS.expected_skips.name}: {reason}"
-        return "skip", reason
-    if ARGS.lacking and kind == "ok":
-        return "not ok", "passes although it is in selftests/lacks"
-    return "ok" if ARGS.lacking else kind, ""
+    if reason is None:
+        if ARGS.lacking and kind == "ok":
+            return "not ok", "passes although it is in selftests/lacks"
+        return "ok" if ARGS.lacking else kind, ""
+    if reason == ALL_ONLY:
+        return "all", reason
+    if reason.startswith(LACKS):
+        return "lacks", reason
+    if ARGS.expected_skips and not any(n.fullmatch(name) and r.fullmatch(reason) for n, r in EXPECTED):
+        return "not ok", f"skipped, and not in {ARGS.expected_skips.name}: {reason}"
+    return "skip", reason
 
 
 def find_problem(planned, kinds, status):
@@ -159,12 +149,11 @@ def run_lane(files):
 
 
 def run_files():
+    """Run the files that set BESIDE=yes beside the others, if there are two CPUs."""
     beside = [path for path in ARGS.files if "\nBESIDE=yes\n" in pathlib.Path(path).read_text()]
-    if ARGS.lanes == 1:
-        beside = []
-    lanes = beside, [path for path in ARGS.files if path not in beside]
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        list(pool.map(run_lane, lanes))
+    others = [path for path in ARGS.files if path not in beside]
+    with concurrent.futures.ThreadPoolExecutor(min(2, len(os.sched_getaffinity(0)))) as pool:
+        list(pool.map(run_lane, (others, beside)))
 
 
 def print_notes():
@@ -174,11 +163,6 @@ def print_notes():
         names = [result.name for result in RESULTS if result.kind == kind]
         if names:
             print(f"{text}: {len(names)}: {'; '.join(names)}")
-    for names, reasons in EXPECTED:
-        ran = [result for result in RESULTS if names.fullmatch(result.name)]
-        skipped = [result for result in ran if result.kind == "skip" and reasons.fullmatch(result.reason)]
-        if not skipped and (ran or not ARGS.some):
-            print(f"note    not skipped, but in {ARGS.expected_skips.name}: {names.pattern} ({reasons.pattern})")
 
 
 def main():
@@ -189,13 +173,12 @@ def main():
     (ARGS.dir / "logs").mkdir(parents=True)
     (ARGS.dir / "results").write_text("")
     run_files()
-    if ARGS.no_totals:
+    if ARGS.queue:
         return 0
     some_passed = "ok" in (result.kind for result in RESULTS)
     if ARGS.last:
         run_file(ARGS.last)
-    if not QUIET:
-        print_notes()
+    print_notes()
     passed, failed, skipped = (sum(result.kind == kind for result in RESULTS) for kind in ("ok", "not ok", "skip"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 0 if some_passed and not failed else 1

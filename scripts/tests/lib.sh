@@ -50,6 +50,26 @@ absent()
 	[[ ! -e $1 ]] || fail "$1 is there"
 }
 
+# in_background COMMAND...: start it in a process group of its own, whose number is $HANGING
+in_background()
+{
+	set -m
+	"$@" > "$TMP/t/background.log" 2>&1 &
+	HANGING=$!
+	set +m
+}
+
+# await COMMAND...: try it until it succeeds, or fail after 20 seconds
+await()
+{
+	local end=$((SECONDS + 20))
+
+	until "$@"; do
+		((SECONDS < end)) || fail "not within 20 s: $*"
+		sleep 0.1
+	done
+}
+
 # ends_with STATUS: fail unless the process $HANGING in the background ends with this status. After a
 # signal, the status is 128 plus the number of the signal.
 ends_with()
