@@ -19,12 +19,11 @@
 #	KERNEL_FROM	the path of the kernel and its version, for messages
 #
 # How it works. The kernel is kept in the cache, in a directory that is named after its source, its
-# configuration and the compiler. It gets a small initramfs (guest-initramfs.sh). This mounts the
-# root of this machine, or the unpacked userland of another architecture, through 9p, read-only,
-# with an overlay in memory on top. Then it mounts the shared directories under the same paths, and
-# starts guest-init.sh, which runs COMMAND. The guests can write only to DIR. The directory DIR/N of
-# guest N receives console.log, report (what COMMAND prints) and status. A guest without a status is
-# a failure. Two guests with one CPU finish the tests sooner than one guest with two CPUs.
+# configuration and the compiler. It gets a small initramfs with guest-init.sh. This mounts the root of
+# this machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay
+# in memory on top. Then it mounts the shared directories under the same paths, and runs COMMAND. The
+# guests can write only to DIR. The directory DIR/N of guest N receives console.log, report (what COMMAND
+# prints) and status. Two guests with one CPU finish the tests sooner than one guest with two CPUs.
 
 . "$REPO_DIR/scripts/lib/pin.sh"
 . "$REPO_DIR/scripts/lib/source.sh"
@@ -142,10 +141,9 @@ vm__make_initramfs()
 
 	mkdir -p -- "$dir/bin" &&
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
-		cp -- "$REPO_DIR/scripts/lib/guest-initramfs.sh" "$dir/init" &&
-		printf '%s\n' "${VM_SHARES[@]}" >"$dir/shares" &&
-		printf '%s\n' "$REPO_DIR/scripts/lib/guest-init.sh" >"$dir/next" || return
-	for applet in sh cat cp mkdir mount switch_root; do
+		cp -- "$REPO_DIR/scripts/lib/guest-init.sh" "$dir/init" &&
+		printf '%s\n' "${VM_SHARES[@]}" >"$dir/shares" || return
+	for applet in sh cp mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
 	(cd "$dir" && find . | cpio --quiet -o -H newc) >"$VM_SCRATCH/initramfs.cpio"
@@ -214,25 +212,19 @@ vm__die()
 }
 
 # Guests can hang at boot, for example with a /dev/kvm that does not work.
-vm__await_start()
+vm__await()
 {
-	local seconds=${PBM_VM_BOOT:-120} guest
+	local seconds=${PBM_VM_BOOT:-120} started=$SECONDS guest status
 
 	for guest in "${!STEP_PIDS[@]}"; do
 		until [[ -s $VM_DIR/$guest/status ]]; do
-			if ((SECONDS >= VM_STARTED + seconds)) || ! kill -0 "${STEP_PIDS[guest]}" 2>/dev/null; then
+			if ((SECONDS >= started + seconds)) || ! kill -0 "${STEP_PIDS[guest]}" 2>/dev/null; then
 				vm__die "$guest" "a guest has not reached user space within $seconds s" \
 					"see the console; PBM_VM_BOOT sets the limit"
 			fi
 			sleep 0.1
 		done
 	done
-}
-
-vm__await_end()
-{
-	local guest status
-
 	for guest in "${!STEP_PIDS[@]}"; do
 		wait "${VM_TAILS[guest]}"
 		status=$(<"$VM_DIR/$guest/status")
@@ -249,7 +241,7 @@ guests__run()
 {
 	local guest
 
-	VM_DIR=$1 VM_TAILS=() VM_STARTED=$SECONDS
+	VM_DIR=$1 VM_TAILS=()
 	shift
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
@@ -261,6 +253,5 @@ guests__run()
 	for ((guest = 1; guest <= ${PBM_VM_GUESTS:-2}; guest++)); do
 		vm__start "$guest"
 	done
-	vm__await_start
-	vm__await_end
+	vm__await
 }
