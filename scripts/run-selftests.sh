@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/, on this machine or in guests. The script calls scripts/apply-and-build.sh,
+# Build and run selftests/, on this machine or in a guest. The script calls scripts/apply-and-build.sh,
 # which builds perf if needed. For tests on this machine, it also builds the unpatched perf, because some
 # tests compare the two. Run it from anywhere, as root: scripts/run-selftests.sh v6.16
 #
@@ -50,14 +50,13 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
                     regular expressions, separated by a tab, that match the whole name
                     and the whole reason. A line that begins with '#' is a comment.
                     With this option, --filter includes no tests of --all
-  --vm              run the tests in QEMU guests with the kernel of TAG, which is built
-                    once (10 minutes on two idle CPUs) and kept in the cache; the
-                    guests divide the tests among themselves
+  --vm              run the tests in a QEMU guest with the kernel of TAG, which is built
+                    once (10 minutes on two idle CPUs) and kept in the cache
   --arch ARCH       guest's architecture: $(arch__list | paste -s -d ' ') (default: this
                     machine's). For another one, perf and the tests are cross-built
   --kernel IMAGE    boot this kernel; it must not need modules
   --accel ACCEL     tcg, which works everywhere (default), or kvm, which is ten times
-                    faster, and gives the guests the PMU of this machine
+                    faster, and gives the guest the PMU of this machine
   --mirror DIR      passed on to apply-and-build.sh
   --jobs N          parallel jobs of the build (default: number of CPUs)
   --no-install      install nothing; if packages are missing, print the apt line and end
@@ -72,8 +71,8 @@ Environment (selftests/README says more):
                     of all others (default: the built perfs of all tags in out/)
   PBM_BPFTOOL       its path (default: bpftool)
   PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
-  PBM_VM_GUESTS, PBM_VM_CPUS, PBM_VM_MEMORY  guests, and CPUs and memory of each (2, 1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which guests must start and end (120, 3600)
+  PBM_VM_CPUS, PBM_VM_MEMORY  CPUs and memory of the guest (1, 2G)
+  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which it must start and end (120, 7200)
 
 Prints a line for each test, the ten slowest tests, and the tests that only --all
 runs. The last line is "N passed, N failed, N skipped".
@@ -200,7 +199,7 @@ prepare()
 		debian__unpack_backports "${BACKPORTS[@]}"
 	fi
 	build_selftests
-	[[ $OPT_VM = no ]] || guests__prepare
+	[[ $OPT_VM = no ]] || guest__prepare
 }
 
 print_inputs()
@@ -257,19 +256,9 @@ run_tests()
 	local status=0 last=()
 
 	[[ -z ${PBM_AFTERWARDS:-} ]] || last=(--last "$SCRIPTS_DIR/lib/afterwards.sh")
-	run_step "${RUN_TESTS[@]}" --dir "$RESULTS_DIR" "${last[@]}" "$@" || status=$?
+	run_step "${RUN_TESTS[@]}" "${last[@]}" "$@" || status=$?
 	((status != 1)) || end_failed
 	((status == 0)) || die "the tests could not run" "see above"
-}
-
-# Children that got a signal may still run, and they hold the lock. So wait for the lock.
-remove_run_dir()
-{
-	if [[ -n $MACHINE_FD ]]; then
-		exec {MACHINE_FD}<&-
-		flock --timeout 20 "$MACHINE_LOCK" true || :
-	fi
-	rm -rf -- "$TMPDIR"
 }
 
 # By default, AddressSanitizer ends perf when malloc() fails. In the tests, malloc() must return NULL
@@ -292,29 +281,23 @@ run_here()
 
 	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
 	export TMPDIR
-	on_exit remove_run_dir
+	on_exit rm -rf -- "$TMPDIR"
 	# Some tests record as user nobody, into a directory below this one.
 	chmod 711 "$TMPDIR"
 	[[ $OPT_SANITIZE = no ]] || export_sanitizer_options
 	others=$(grep -L '^BESIDE=yes$' "${PROGRAMS[@]}") || :
 	[[ -z $others ]] || take_machine_lock
-	run_tests "${PROGRAMS[@]}"
+	run_tests --dir "$RESULTS_DIR" "${PROGRAMS[@]}"
 }
 
-# The guest that removes a file's directory in the queue runs the file.
-run_in_guests()
+run_in_guest()
 {
-	local program
-
-	for program in "${PROGRAMS[@]}"; do
-		mkdir -p -- "$RESULTS_DIR/queue/${program##*/}"
-	done
-	guests__run "$RESULTS_DIR" "${RUN_TESTS[@]}" --dir . --queue ../queue "${PROGRAMS[@]}"
-	export PBM_GUESTS_DIR=$RESULTS_DIR PBM_AFTERWARDS=kernels
+	guest__run "$RESULTS_DIR" "${RUN_TESTS[@]}" --dir . --no-totals "${PROGRAMS[@]}"
+	export PBM_GUEST=$RESULTS_DIR PBM_AFTERWARDS=kernel
 	if arch__is_foreign && grep -q -x 'hardware: samples of cycles' <<<"$SELECTED"; then
-		export PBM_HOST_PERF=$REPO_DIR/out/$TAG/perf PBM_AFTERWARDS='kernels|recording'
+		export PBM_HOST_PERF=$REPO_DIR/out/$TAG/perf PBM_AFTERWARDS='kernel|recording'
 	fi
-	run_tests --load "$RESULTS_DIR"/*/results
+	run_tests --dir "$RESULTS_DIR/afterwards" --load "$RESULTS_DIR/results"
 }
 
 OPT_ALL=no OPT_LIST=no OPT_LACKING=no OPT_FILTER='' OPT_PERF='' OPT_MIRROR=${PBM_MIRROR:-}
@@ -354,7 +337,7 @@ prepare
 prepare_run
 print_inputs
 if [[ $OPT_VM = yes ]]; then
-	run_in_guests
+	run_in_guest
 else
 	run_here
 fi

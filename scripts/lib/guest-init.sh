@@ -3,9 +3,8 @@
 #
 # Pid 1 of a guest. guests.sh puts it into the initramfs, where busybox runs it, with /shares, which has a
 # path in each line. It mounts these directories of the host below the guest's root. Then it runs again,
-# with the programs of the root: it runs the command of guests.sh in the guest's directory, and ends the
-# guest. The file report there gets the output. The file status gets "started", and later the exit status
-# of the command.
+# with the programs of the root: it runs the command of guests.sh in PBM_GUEST, and ends the guest. The file
+# report there gets the output. The file status gets "started", and later the exit status of the command.
 
 # An error ends this script, which is pid 1. Then the kernel panics, and this ends the guest without a status.
 set -eu
@@ -28,13 +27,13 @@ if [ -e /shares ]; then
 	mount -t tmpfs -o mode=1777 tmp tmp
 	mount -t tmpfs -o mode=755 run run
 
-	# Mount shared directories after /tmp, because they may be below /tmp. Only PBM_GUEST, below the last one,
-	# is written. With cache=none, its files are on the host at once.
+	# Mount shared directories after /tmp, because they may be below /tmp. Only PBM_GUEST is
+	# written. With cache=none, its files are on the host at once.
 	n=0
 	while read -r path; do
 		mkdir -p "/root$path"
 		mode=ro,cache=loose
-		[ "$path" != "${PBM_GUEST%/*}" ] || mode=rw,cache=none
+		[ "$path" != "$PBM_GUEST" ] || mode=rw,cache=none
 		mount -t 9p -o "$mode,$P9" "share$n" "/root$path"
 		n=$((n + 1))
 	done </shares
@@ -62,7 +61,7 @@ echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent
 cd -- "$PBM_GUEST"
 echo started >status
 status=0
-bash ../command </dev/null >report 2>&1 || status=$?
+bash ./command </dev/null >report 2>&1 || status=$?
 echo "$status" >status
 sync
 # Reboot at once. QEMU runs with --no-reboot, so it ends.

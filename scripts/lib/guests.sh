@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Run files of tests in QEMU guests that see this machine's files, read-only.
+# Run files of tests in a QEMU guest that sees this machine's files, read-only.
 #
 # Usage (after lib/common.sh and log_to):
-#	guests__prepare			install packages; build the kernel of TAG, or use OPT_KERNEL;
+#	guest__prepare			install packages; build the kernel of TAG, or use OPT_KERNEL;
 #					unpack the userland of another architecture
-#	guests__run DIR COMMAND...	run COMMAND in each guest, and print its output; die if a
-#					guest goes wrong. COMMAND gets OUTPUT and all PBM_*, and its
-#					working directory is the guest's
+#	guest__run DIR COMMAND...	run COMMAND in the guest, in DIR, and print its output; die if the
+#					guest goes wrong. COMMAND gets OUTPUT and all PBM_*
 #
 # Reads:
 #	OPT_ACCEL	kvm or tcg
@@ -22,8 +21,7 @@
 # configuration and the compiler. It gets a small initramfs with guest-init.sh. This mounts the root of
 # this machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay
 # in memory on top. Then it mounts the shared directories under the same paths, and runs COMMAND. The
-# guests can write only to DIR. The directory DIR/N of guest N receives console.log, report (what COMMAND
-# prints) and status. Two guests with one CPU finish the tests sooner than one guest with two CPUs.
+# guest can write only to DIR. DIR receives console.log, report (what COMMAND prints) and status.
 
 . "$REPO_DIR/scripts/lib/pin.sh"
 . "$REPO_DIR/scripts/lib/source.sh"
@@ -105,7 +103,7 @@ kernel__prepare()
 	KERNEL_FROM="$KERNEL_IMAGE ($SOURCE_VERSION)"
 }
 
-guests__prepare()
+guest__prepare()
 {
 	kernel__prepare
 	packages__require "$OPT_INSTALL" "${VM_PACKAGES[@]}" "${ARCH_QEMU_PACKAGES[@]}"
@@ -128,8 +126,7 @@ vm__choose_shares()
 	local path
 
 	VM_SHARES=("$REPO_DIR" "$OUT_DIR")
-	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
-		"${PBM_BPFTOOL:-}"; do
+	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" "${PBM_BPFTOOL:-}"; do
 		[[ $path != */* ]] || VM_SHARES+=("$(dirname -- "$(realpath -- "$path")")")
 	done
 	VM_SHARES+=("$VM_DIR")
@@ -171,12 +168,12 @@ vm__load_arguments()
 	done
 }
 
-# vm__start GUEST: the kernel passes PBM_* to init as environment variables, because it does not know these
-# parameters. QEMU ends when this script ends, even if the script is killed. The job is disowned, so that
-# bash does not report its end.
+# The kernel passes PBM_* to init as environment variables, because it does not know these parameters. QEMU
+# ends when this script ends, even if the script is killed. The job is disowned, so that bash does not report
+# its end.
 vm__start()
 {
-	local dir=$VM_DIR/$1 scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append
+	local scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append
 
 	[[ $OPT_ACCEL = kvm ]] || accel=("${ARCH_TCG[@]}") scale=10 emulated=1
 	scale=${PBM_TIMEOUT_SCALE:-$scale}
@@ -184,74 +181,60 @@ vm__start()
 	# start slowly: 200 runs of /bin/true took 5.9 s of user time with them, 0.4 s without them.
 	append="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	append+=" rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated"
-	append+=" PBM_GUEST=\"$dir\""
-	mkdir -p -- "$dir"
-	tee "$dir/report" "$dir/console.log" </dev/null >"$dir/status"
+	append+=" PBM_GUEST=\"$VM_DIR\""
+	tee "$VM_DIR"/{report,console.log} </dev/null >"$VM_DIR/status"
 	set -m
-	setpriv --pdeathsig KILL timeout "${PBM_VM_TIMEOUT:-3600}" setpriv --pdeathsig KILL \
-		"$ARCH_QEMU" "${VM_ARGS[@]}" "${accel[@]}" -append "$append" -serial "file:$dir/console.log" \
-		</dev/null >"$dir/qemu.log" 2>&1 &
-	STEP_PIDS[$1]=$!
+	setpriv --pdeathsig KILL timeout "${PBM_VM_TIMEOUT:-7200}" setpriv --pdeathsig KILL \
+		"$ARCH_QEMU" "${VM_ARGS[@]}" "${accel[@]}" -append "$append" -serial "file:$VM_DIR/console.log" \
+		</dev/null >"$VM_DIR/qemu.log" 2>&1 &
+	STEP_PIDS=("$!")
 	disown "$!"
 	set +m
-	# This prints the guest's report, and ends with QEMU.
-	tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[$1]}" -- "$dir/report" &
-	VM_TAILS[$1]=$!
 }
 
-# vm__die GUEST TEXT NEXT...: print the end of the console, and die
+# vm__die TEXT NEXT...: print the end of the console, and die
 vm__die()
 {
-	local dir=$VM_DIR/$1
-
 	printf '%s: the console ends:\n' "$PROGRAM" >&2
-	tr -d '\r' <"$dir/console.log" | tail -n 15 | sed 's/^/  | /' >&2 || :
-	sed 's/^/  | qemu: /' "$dir/qemu.log" >&2 || :
-	printf '%s: full log: %s\n' "$PROGRAM" "$dir/console.log" >&2
-	die "${@:2}"
+	tr -d '\r' <"$VM_DIR/console.log" | tail -n 15 | sed 's/^/  | /' >&2 || :
+	sed 's/^/  | qemu: /' "$VM_DIR/qemu.log" >&2 || :
+	printf '%s: full log: %s\n' "$PROGRAM" "$VM_DIR/console.log" >&2
+	die "$@"
 }
 
-# Guests can hang at boot, for example with a /dev/kvm that does not work.
+# Guests can hang at boot, for example with a /dev/kvm that does not work. tail prints the report, and ends
+# with QEMU.
 vm__await()
 {
-	local seconds=${PBM_VM_BOOT:-120} started=$SECONDS guest status
+	local seconds=${PBM_VM_BOOT:-120} started=$SECONDS status
 
-	for guest in "${!STEP_PIDS[@]}"; do
-		until [[ -s $VM_DIR/$guest/status ]]; do
-			if ((SECONDS >= started + seconds)) || ! kill -0 "${STEP_PIDS[guest]}" 2>/dev/null; then
-				vm__die "$guest" "a guest has not reached user space within $seconds s" \
-					"see the console; PBM_VM_BOOT sets the limit"
-			fi
-			sleep 0.1
-		done
+	until [[ -s $VM_DIR/status ]]; do
+		if ((SECONDS >= started + seconds)) || ! kill -0 "${STEP_PIDS[0]}" 2>/dev/null; then
+			vm__die "the guest has not reached user space within $seconds s" \
+				"see the console; PBM_VM_BOOT sets the limit"
+		fi
+		sleep 0.1
 	done
-	for guest in "${!STEP_PIDS[@]}"; do
-		wait "${VM_TAILS[guest]}"
-		status=$(<"$VM_DIR/$guest/status")
-		[[ $status != started ]] ||
-			vm__die "$guest" "a guest ended before its tests did" \
-				"see the console: a panic, no memory (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
-		((status == 0)) ||
-			vm__die "$guest" "the tests could not run in a guest, status $status" "see above"
-	done
+	tail -n +1 -s 0.2 -f --pid="${STEP_PIDS[0]}" -- "$VM_DIR/report" &
+	wait "$!"
 	STEP_PIDS=()
+	status=$(<"$VM_DIR/status")
+	[[ $status != started ]] || vm__die "the guest ended before its tests did" \
+		"see the console: a panic, no memory (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
+	((status == 0)) || vm__die "the tests could not run in the guest, status $status" "see above"
 }
 
-guests__run()
+guest__run()
 {
-	local guest
-
-	VM_DIR=$1 VM_TAILS=()
+	VM_DIR=$1
 	shift
 	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
 	on_exit rm -rf -- "$VM_SCRATCH"
 	export PBM_NEED_PMU=$ARCH_HAS_PMU
 	{ declare -p OUTPUT "${!PBM_@}" && printf '%s\n' "exec ${*@Q}"; } >"$VM_DIR/command"
 	vm__choose_shares
-	run_logged "make the guests' initramfs" vm__make_initramfs || die_logged "cannot make the guests' initramfs"
+	run_logged "make the guest's initramfs" vm__make_initramfs || die_logged "cannot make the guest's initramfs"
 	vm__load_arguments
-	for ((guest = 1; guest <= ${PBM_VM_GUESTS:-2}; guest++)); do
-		vm__start "$guest"
-	done
+	vm__start
 	vm__await
 }

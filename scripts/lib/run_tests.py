@@ -39,11 +39,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", type=pathlib.Path, required=True, help="for the file results, and for logs/")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds that a file may take (%(default)s)")
-    parser.add_argument("--queue", type=pathlib.Path,
-                        help="run a file only if its directory in QUEUE can be removed, so that several guests"
-                        " divide the files; leave the totals to the run that loads the results")
-    parser.add_argument("--load", type=pathlib.Path, nargs="*", default=[], metavar="RESULTS",
-                        help="count these results, too")
+    parser.add_argument("--no-totals", action="store_true", help="leave them to the run that loads the results")
+    parser.add_argument("--load", type=pathlib.Path, metavar="RESULTS", help="count these results, too")
     parser.add_argument("--last", metavar="FILE", help="run this file when the others have ended")
     parser.add_argument("--expected-skips", type=pathlib.Path, metavar="LIST",
                         help="lines of two regular expressions with a tab between, for name and reason")
@@ -66,7 +63,7 @@ def read_expected_skips(path):
 
 
 def add(kind, name, reason, seconds, output, log):
-    """Add a result, and print it at once, because the lines of two lanes or guests must not mix."""
+    """Add a result, and print it at once, because the lines of two lanes must not mix."""
     result = Result(kind, name, reason, seconds)
     lines = []
     if kind == "not ok":
@@ -140,11 +137,6 @@ def run_file(path):
 
 def run_lane(files):
     for path in files:
-        try:
-            if ARGS.queue:
-                os.rmdir(ARGS.queue / pathlib.Path(path).name)
-        except FileNotFoundError:
-            continue
         run_file(path)
 
 
@@ -167,13 +159,13 @@ def print_notes():
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for path in ARGS.load:
-        RESULTS.extend(Result(*json.loads(line)) for line in path.read_text().splitlines())
+    if ARGS.load:
+        RESULTS.extend(Result(*json.loads(line)) for line in ARGS.load.read_text().splitlines())
     shutil.rmtree(ARGS.dir / "logs", ignore_errors=True)
     (ARGS.dir / "logs").mkdir(parents=True)
     (ARGS.dir / "results").write_text("")
     run_files()
-    if ARGS.queue:
+    if ARGS.no_totals:
         return 0
     some_passed = "ok" in (result.kind for result in RESULTS)
     if ARGS.last:

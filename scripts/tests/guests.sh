@@ -1,30 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Tests of run-selftests.sh --vm: guests that go wrong.
+# Tests of run-selftests.sh --vm: a guest that goes wrong.
 
 . "$(dirname "$0")/lib.sh"
 
-# The stub of QEMU. STUB_VM is for the first guest, STUB_VM2 for the second: "hang" at boot, "panic"
-# in the tests, run for "ever", or a status with which the command in the guest ends.
+# The stub of QEMU. STUB_VM is "hang" at boot, "panic" in the tests, run for "ever", or a status with which
+# the command in the guest ends.
 prepare_tests()
 {
 	mkdir "$TMP/stubs"
 	cat >"$TMP/stubs/qemu-system-x86_64" <<-'END'
 	#!/bin/bash
 	dir=$(printf '%s\n' "$@" | sed -n 's,^file:\(.*\)/console.log$,\1,p')
-	! kill -0 "$(cat "$dir/pid" 2>&1)" 2>/dev/null || { echo "another QEMU runs"; exit 1; }
 	echo $$ >"$dir/pid"
-	what=$STUB_VM
-	[[ $dir != */2 ]] || what=${STUB_VM2:-$STUB_VM}
 	printf '[ 0.0] Linux version 0.1\r\n[ 0.1] clocksource: stub\r\n' >"$dir/console.log"
-	[[ $what != hang ]] || exec sleep 60
+	[[ $STUB_VM != hang ]] || exec sleep 60
 	echo started >"$dir/status"
-	echo "ok      a test of ${dir##*/}" >"$dir/report"
-	case $what in
+	echo "ok      a test" >"$dir/report"
+	case $STUB_VM in
 	ever)	exec sleep 60 ;;
 	panic)	echo '[ 0.2] Kernel panic - not syncing: stub' >>"$dir/console.log" ;;
-	*)	echo "$what" >"$dir/status" ;;
+	*)	echo "$STUB_VM" >"$dir/status" ;;
 	esac
 	END
 	# A machine on which no guests run may lack cpio.
@@ -32,7 +29,7 @@ prepare_tests()
 	chmod +x "$TMP"/stubs/*
 }
 
-# Call guests__run with a stub of QEMU. Nothing is built or downloaded.
+# Call guest__run with the stub of QEMU. Nothing is built or downloaded.
 call_vm()
 {
 	mkdir -p "$TMP/t/vm" "$TMP/t/tmp"
@@ -43,25 +40,24 @@ call_vm()
 		. "$0/lib/guests.sh"
 		arch__load x86_64
 		OPT_ACCEL=tcg OUT_DIR=/ KERNEL_IMAGE=/dev/null VM_ROOT=/ VM_BUSYBOX=/bin/true
-		guests__run "$1" true "two words"
-		echo "all ended"' "$SCRIPTS_DIR" "$TMP/t/vm"
+		guest__run "$1" true "two words"
+		echo "it ended"' "$SCRIPTS_DIR" "$TMP/t/vm"
 }
 
-qemus_ended()
+qemu_ended()
 {
-	! kill -0 "$(<"$TMP/t/vm/1/pid")" 2>/dev/null && ! kill -0 "$(<"$TMP/t/vm/2/pid")" 2>/dev/null
+	! kill -0 "$(<"$TMP/t/vm/pid")" 2>/dev/null
 }
 
-# vm_ends STATUS GUEST1 GUEST2 TEXT...: the script has this status and prints each text if the stubs
-# of QEMU do GUEST1 and GUEST2. The guests leave nothing behind.
+# vm_ends STATUS STUB_VM TEXT...: the script has this status, prints each text, and leaves nothing behind
 vm_ends()
 {
 	local text
 
-	STUB_VM=$2 STUB_VM2=$3 expect_status "$1" call_vm
-	qemus_ended || fail "QEMU still runs"
+	STUB_VM=$2 expect_status "$1" call_vm
+	await qemu_ended
 	rmdir "$TMP/t/tmp"
-	for text in "${@:4}"; do
+	for text in "${@:3}"; do
 		printed "$text"
 	done
 }
@@ -75,23 +71,21 @@ test_vm_options_that_make_no_sense()
 
 test_vm_status_and_report_come_back()
 {
-	vm_ends 0 0 0 "ok      a test of 1" "ok      a test of 2" "all ended"
-	vm_ends 2 2 0 "the tests could not run in a guest, status 2"
-	vm_ends 2 0 2 "the tests could not run in a guest, status 2"
+	vm_ends 0 0 "ok      a test" "it ended"
+	vm_ends 2 2 "the tests could not run in the guest, status 2"
 	holds "$TMP/t/vm/command" "^exec 'true' 'two words'\$"
 	holds "$TMP/t/vm/command" '^declare -x PBM_PERF="perf"$'
 }
 
-# If one guest goes wrong, the other is ended, too. A guest that runs for "ever" ends after 60 s.
+# A guest that runs for "ever" ends after 60 s.
 test_vm_that_goes_wrong()
 {
 	local start=$SECONDS
 
-	PBM_VM_BOOT=2 vm_ends 2 hang hang "  | [ 0.1] clocksource: stub" "a guest has not reached user space within 2 s"
-	PBM_VM_BOOT=2 vm_ends 2 ever hang "not reached user space within 2 s"
-	vm_ends 2 panic ever "ok      a test of 1" "  | [ 0.2] Kernel panic - not syncing: stub" \
-		"a guest ended before its tests did" "full log: $TMP/t/vm/1/console.log"
-	PBM_VM_TIMEOUT=1 vm_ends 2 0 ever "ok      a test of 1" "a guest ended before its tests did" "clocksource: stub"
+	PBM_VM_BOOT=2 vm_ends 2 hang "  | [ 0.1] clocksource: stub" "the guest has not reached user space within 2 s"
+	vm_ends 2 panic "ok      a test" "  | [ 0.2] Kernel panic - not syncing: stub" \
+		"the guest ended before its tests did" "full log: $TMP/t/vm/console.log"
+	PBM_VM_TIMEOUT=1 vm_ends 2 ever "ok      a test" "the guest ended before its tests did" "clocksource: stub"
 	((SECONDS < start + 50)) || fail "a guest was not ended in time"
 }
 
@@ -103,20 +97,18 @@ test_vm_ends_with_its_script()
 	while read -r signal status; do
 		rm -rf "$TMP/t/vm"
 		in_background call_vm
-		await grep -q 'a test of 1' "$TMP/t/background.log"
-		await grep -q 'a test of 2' "$TMP/t/background.log"
+		await grep -q 'a test' "$TMP/t/background.log"
 		kill "-$signal" -- "$([[ $signal != INT ]] || echo -)$HANGING"
 		ends_with "$status"
-		await qemus_ended
+		await qemu_ended
 	done <<<$'INT 130\nTERM 143\nKILL 137'
 }
 
-# kernel_says STATUS LINE: afterwards.sh ends like this if the kernel of a guest has printed the line
+# kernel_says STATUS LINE: afterwards.sh ends like this if the kernel of the guest has printed the line
 kernel_says()
 {
-	mkdir -p "$TMP/t/1"
-	printf '%s\n' "$2" >"$TMP/t/1/console.log"
-	expect_status "$1" env PBM_AFTERWARDS=kernels PBM_GUESTS_DIR="$TMP/t" OUTPUT="${KTAP_HELPERS%/*}" \
+	printf '%s\n' "$2" >"$TMP/t/console.log"
+	expect_status "$1" env PBM_AFTERWARDS=kernel PBM_GUEST="$TMP/t" OUTPUT="${KTAP_HELPERS%/*}" \
 		"$SCRIPTS_DIR/lib/afterwards.sh"
 }
 
