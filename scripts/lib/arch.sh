@@ -35,27 +35,18 @@ arch__load()
 	local cpu
 
 	ARCH=${1:-$(arch__machine)}
+	# ARCH_IMAGE is the kernel's make target, in arch/*/boot/.
 	case $ARCH in
 	x86_64)
-		cpu=x86_64
-		ARCH_DEBIAN=amd64
-		# the kernel's make target, in arch/*/boot/
-		ARCH_IMAGE=bzImage
+		cpu=x86_64 ARCH_DEBIAN=amd64 ARCH_IMAGE=bzImage ARCH_CONSOLE=ttyS0 ARCH_HAS_PMU=0
 		ARCH_QEMU_PACKAGES=(qemu-system-x86 seabios)
 		ARCH_MACHINE=(-machine q35)
-		ARCH_TCG=(-accel tcg -cpu max)
-		# whether each guest has a PMU
-		ARCH_HAS_PMU=0
-		ARCH_CONSOLE=ttyS0 ;;
+		ARCH_TCG=(-accel tcg -cpu max) ;;
 	arm64)
-		cpu=aarch64
-		ARCH_DEBIAN=arm64
-		ARCH_IMAGE=Image
+		cpu=aarch64 ARCH_DEBIAN=arm64 ARCH_IMAGE=Image ARCH_CONSOLE=ttyAMA0 ARCH_HAS_PMU=1
 		ARCH_QEMU_PACKAGES=(qemu-system-arm)
 		ARCH_MACHINE=(-machine "virt,gic-version=max")
-		ARCH_TCG=(-accel tcg -icount "shift=1" -cpu "max,pmu=on,pauth-impdef=on")
-		ARCH_HAS_PMU=1
-		ARCH_CONSOLE=ttyAMA0 ;;
+		ARCH_TCG=(-accel tcg -icount "shift=1" -cpu "max,pmu=on,pauth-impdef=on") ;;
 	*)
 		die_usage "--arch $ARCH: not one of $(arch__list | paste -s -d ' ')" ;;
 	esac

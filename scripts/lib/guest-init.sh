@@ -14,7 +14,7 @@ if [ -e /shares ]; then
 	P9=trans=virtio,version=9p2000.L,msize=512000
 	mkdir -p /dev /lower /rw /root
 	mount -t devtmpfs dev /dev
-	mount -t 9p -o "ro,cache=loose,$P9" root /lower
+	mount -t 9p -o "ro,cache=loose,$P9" share0 /lower
 	mount -t tmpfs rw /rw
 	mkdir /rw/upper /rw/work
 	mount -t overlay -o lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work root /root
@@ -29,7 +29,7 @@ if [ -e /shares ]; then
 
 	# Mount shared directories after /tmp, because they may be below /tmp. Only PBM_GUEST is
 	# written. With cache=none, its files are on the host at once.
-	n=0
+	n=1
 	while read -r path; do
 		mkdir -p "/root$path"
 		mode=ro,cache=loose

@@ -119,14 +119,15 @@ guest__prepare()
 
 # --- what the guest starts with -----------------------------------------------
 
-# Set VM_SHARES to all directories that the tests need: a guest may have another root, and another /tmp. The
-# directory to which guests write is the last one, so that no other mount hides it.
+# Set VM_SHARES to the root of the guest and to all directories that the tests need: a guest may have another
+# root, and another /tmp. The directory to which guests write is the last one, so that no other mount hides it.
 vm__choose_shares()
 {
 	local path
 
-	VM_SHARES=("$REPO_DIR" "$OUT_DIR")
-	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" "${PBM_BPFTOOL:-}"; do
+	VM_SHARES=("$VM_ROOT" "$REPO_DIR" "$OUT_DIR")
+	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
+		"${PBM_BPFTOOL:-}"; do
 		[[ $path != */* ]] || VM_SHARES+=("$(dirname -- "$(realpath -- "$path")")")
 	done
 	VM_SHARES+=("$VM_DIR")
@@ -139,7 +140,7 @@ vm__make_initramfs()
 	mkdir -p -- "$dir/bin" &&
 		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
 		cp -- "$REPO_DIR/scripts/lib/guest-init.sh" "$dir/init" &&
-		printf '%s\n' "${VM_SHARES[@]}" >"$dir/shares" || return
+		printf '%s\n' "${VM_SHARES[@]:1}" >"$dir/shares" || return
 	for applet in sh cp mkdir mount switch_root; do
 		ln -s busybox "$dir/bin/$applet" || return
 	done
@@ -148,23 +149,16 @@ vm__make_initramfs()
 
 # --- qemu ---------------------------------------------------------------------
 
-# vm__share PATH TAG MODE: share a directory of this machine
-vm__share()
-{
-	VM_ARGS+=(-virtfs "local,path=${1//,/,,},mount_tag=$2,security_model=none,multidevs=remap,readonly=$3")
-}
-
 vm__load_arguments()
 {
-	local i mode=on
+	local i mode=on options=,security_model=none,multidevs=remap
 
 	VM_ARGS=(-nodefaults -no-user-config -display none -monitor none -no-reboot
 		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-1}" "${ARCH_MACHINE[@]}"
 		-kernel "$KERNEL_IMAGE" -initrd "$VM_SCRATCH/initramfs.cpio" -device virtio-rng-pci)
-	vm__share "$VM_ROOT" root on
 	for i in "${!VM_SHARES[@]}"; do
 		((i < ${#VM_SHARES[@]} - 1)) || mode=off
-		vm__share "${VM_SHARES[i]}" "share$i" "$mode"
+		VM_ARGS+=(-virtfs "local,path=${VM_SHARES[i]//,/,,},mount_tag=share$i,readonly=$mode$options")
 	done
 }
 

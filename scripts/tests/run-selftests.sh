@@ -180,21 +180,19 @@ test_a_signal_ends_the_files()
 	done <<<$'INT 130\nTERM 143'
 }
 
-# list STATUS LACKS OPTION...: run --list with this content of selftests/lacks
-list()
-{
-	printf '%s\n' "$2" >"$TMP/t/lacks"
-	PBM_LACKS_FILE=$TMP/t/lacks expect_status "$1" "$SCRIPTS_DIR/run-selftests.sh" --list "${@:3}" v6.16
-}
-
 test_tests_that_a_tag_lacks()
 {
-	list 0 $'v7.3.4,v6.16\tharness: literals and bpftool agree\tit is so'
-	list 2 $'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so'
-	printed "lists 'harness: literals or bpftool agree' for v6.16, but no test has this name"
-	list 0 $'v6.16\tharness: (literals|values) and bpftool agree\tit is so' --lacking
+	local -x PBM_LACKS_FILE=$TMP/t/lacks
+	local list=("$SCRIPTS_DIR/run-selftests.sh" --list v6.16)
+
+	printf 'v7.3.4,v6.16\tharness: (literals|values) and bpftool agree\tit is so\n' >"$PBM_LACKS_FILE"
+	expect_status 0 "${list[@]}" --lacking
 	[[ $PRINTED = "harness: literals and bpftool agree" ]] || fail "--lacking lists: $PRINTED"
-	list 0 '# none' --lacking
+	printf 'v7.3.4,v6.16\tharness: literals or bpftool agree\tit is so\n' >"$PBM_LACKS_FILE"
+	expect_status 2 "${list[@]}"
+	printed "lists 'harness: literals or bpftool agree' for v6.16, but no test has this name"
+	echo '# none' >"$PBM_LACKS_FILE"
+	expect_status 0 "${list[@]}" --lacking
 	printed "no test for v6.16"
 }
 
