@@ -5,7 +5,7 @@
 # "kernel" of a few files whose Makefile copies files, and stubs in place of package tools, network and
 # QEMU. tests/package.sh installs the package into a Debian that mmdebstrap makes.
 #
-#	scripts/test-scripts.sh			all of them
+#	scripts/test-scripts.sh			all of them, but not package:
 #	scripts/test-scripts.sh edit kill	tests whose name has one of the words
 #	scripts/test-scripts.sh queue:		tests of scripts/queue
 #
@@ -18,32 +18,20 @@ TESTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/tests" && pwd -P)
 # The file that prints the results is in the source that scripts/apply-and-build.sh v6.16 has unpacked.
 KTAP_HELPERS=$TESTS_DIR/../../out/v6.16/linux/tools/testing/selftests/kselftest/ktap_helpers.sh
 
-# Print the files that have a test whose name matches PBM_FILTER.
-list_files()
+die()
 {
-	local file
-
-	find "$TESTS_DIR" -name '*.sh' -perm -u+x | sort | while read -r file; do
-		[[ -n $PBM_FILTER && -z $(PBM_LIST=1 "$file") ]] || printf '%s\n' "$file"
-	done
+	echo "test-scripts.sh: error: $1" >&2
+	exit 2
 }
 
-case ${1:-} in
--h|--help)
-	sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
-	exit 0 ;;
-esac
-
+[[ ${1:-} != -h && ${1:-} != --help ]] || { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; exit 0; }
 # In a test's name, blanks replace the underscores of its function.
 PBM_FILTER=$(IFS='|'; echo "${*//_/ }")
 export PBM_FILTER KTAP_HELPERS
-mapfile -t FILES < <(list_files)
-if ((${#FILES[@]} == 0)); then
-	echo "test-scripts.sh: error: no test matches '$*'" >&2
-	exit 2
-fi
-if [[ ! -r $KTAP_HELPERS ]]; then
-	echo "test-scripts.sh: error: no source of v6.16: run scripts/apply-and-build.sh v6.16 first" >&2
-	exit 2
-fi
+FILES=()
+for FILE in "$TESTS_DIR"/*.sh; do
+	[[ ! -x $FILE || $#:$FILE = 0:*/package.sh || -z $(PBM_LIST=1 "$FILE") ]] || FILES+=("$FILE")
+done
+((${#FILES[@]})) || die "no test matches '$*'"
+[[ -r $KTAP_HELPERS ]] || die "no source of v6.16: run scripts/apply-and-build.sh v6.16 first"
 exec prove --jobs "$(nproc)" --timer --failures --comments "${FILES[@]}"
