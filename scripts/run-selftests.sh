@@ -166,11 +166,9 @@ prepare_unpatched_perf()
 
 build_selftests()
 {
-	take_lock "$TESTS_DIR/lock" "$TESTS_DIR"
 	run_logged "build the tests" make -C "$SELFTESTS_DIR" -j "$JOBS" "${CROSS_ARGS[@]}" \
 		LINUX="$OUT_DIR/linux" BUILD="$OUT_DIR/build" OUTPUT="$TESTS_DIR/build" BACKPORTS="$BACKPORTS_DIR" all ||
 		die_logged "the tests do not build" "see the log"
-	release_lock
 }
 
 prepare()
@@ -326,11 +324,9 @@ check_options
 select_tests
 resolve_paths
 check_root
-mkdir -p -- "$TESTS_DIR"
-take_lock "$RESULTS_DIR.lock" "$RESULTS_DIR"
-log_to "$RESULTS_DIR.log"
-[[ $OPT_VM = no ]] || rm -rf -- "$RESULTS_DIR"
 mkdir -p -- "$RESULTS_DIR"
+take_lock "$TESTS_DIR.lock" "$TESTS_DIR"
+log_to "$RESULTS_DIR.log"
 prepare
 prepare_run
 print_inputs

@@ -18,10 +18,10 @@
 #	KERNEL_FROM	the path of the kernel and its version, for messages
 #
 # How it works. The kernel is kept in the cache, in a directory that is named after its source, its
-# configuration and the compiler. It gets a small initramfs with guest-init.sh. This mounts the root of
-# this machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay
-# in memory on top. Then it mounts the shared directories under the same paths, and runs COMMAND. The
-# guest can write only to DIR. DIR receives console.log, report (what COMMAND prints) and status.
+# configuration and the compiler. It gets an initramfs with guest-init.sh. This mounts the root of this
+# machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay in
+# memory on top. Then it mounts the shared directories under the same paths, and runs COMMAND. The guest
+# can write only to DIR, which receives console.log, report (what COMMAND prints) and status.
 
 . "$REPO_DIR/scripts/lib/pin.sh"
 . "$REPO_DIR/scripts/lib/source.sh"
@@ -37,20 +37,6 @@ KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make 
 kernel__config()
 {
 	cat -- "$REPO_DIR"/selftests/{config,config.vm,"config.vm.$ARCH"}
-}
-
-# Choose a source with the whole kernel: the archives *-perf.tar.* have only perf.
-# shellcheck disable=SC2034 # read by source.sh
-kernel__choose_source()
-{
-	local entry full=()
-
-	pin__load "$TAG"
-	for entry in "${PIN_SOURCES[@]}"; do
-		[[ $entry = *-perf.tar.* ]] || full+=("$entry")
-	done
-	PIN_SOURCES=("${full[@]}")
-	source__find_or_fetch
 }
 
 kernel__key()
@@ -73,9 +59,7 @@ kernel__make_all()
 		kernel__config >"$1/wanted" &&
 		KCONFIG_ALLCONFIG=$1/wanted "${make[@]}" allnoconfig &&
 		! grep '^CONFIG_' "$1/wanted" | grep -vxFf "$1/build/.config" | sed 's/^/not set: /' | grep . &&
-		"${make[@]}" "$ARCH_IMAGE" &&
-		mkdir -- "$1/new" &&
-		cp -- "$1/build/arch/${ARCH/x86_64/x86}/boot/$ARCH_IMAGE" "$1/new/image"
+		"${make[@]}" "$ARCH_IMAGE"
 }
 
 # shellcheck disable=SC2034 # run-selftests.sh prints KERNEL_FROM
@@ -86,19 +70,21 @@ kernel__prepare()
 	KERNEL_IMAGE=$OPT_KERNEL KERNEL_FROM=$OPT_KERNEL
 	[[ -z $OPT_KERNEL ]] || return 0
 	packages__require "$OPT_INSTALL" "${KERNEL_PACKAGES[@]}" "${ARCH_CROSS_PACKAGES[@]}"
-	kernel__choose_source
+	pin__load "$TAG"
+	# The archives *-perf.tar.* have only perf.
+	mapfile -t PIN_SOURCES < <(printf '%s\n' "${PIN_SOURCES[@]}" | grep -v -e '-perf\.tar\.')
+	source__find_or_fetch
 	dir=$CACHE_DIR/kernels/$TAG-$ARCH-$(kernel__key)
+	mkdir -p -- "$dir"
+	take_lock "$dir/lock" "$dir"
 	if [[ ! -f $dir/image ]]; then
-		mkdir -p -- "${dir%/*}"
-		take_lock "$dir.lock" "$dir"
-		rm -rf -- "$dir.part"
-		on_exit rm -rf -- "$dir.part"
-		[[ -f $dir/image ]] ||
-			run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__make_all "$dir.part" ||
+		rm -rf -- "$dir/part"
+		on_exit rm -rf -- "$dir/part"
+		run_logged "build the kernel for $ARCH with $JOBS jobs, once" kernel__make_all "$dir/part" ||
 			die_logged "the kernel does not build" "see the log; or use another kernel with --kernel"
-		[[ -f $dir/image ]] || mv -- "$dir.part/new" "$dir"
-		release_lock
+		mv -- "$dir/part/build/arch/${ARCH/x86_64/x86}/boot/$ARCH_IMAGE" "$dir/image"
 	fi
+	release_lock
 	KERNEL_IMAGE=$dir/image
 	KERNEL_FROM="$KERNEL_IMAGE ($SOURCE_VERSION)"
 }
