@@ -203,13 +203,9 @@ print_inputs()
 	local version="for $ARCH"
 
 	arch__is_foreign || version=$("$PERF" version)
-	msg "perf      $PERF ($version)"
-	msg "unpatched ${PBM_UNPATCHED_PERF:-none}"
-	msg "peer      ${PBM_PEER_PERF:-none}"
-	msg "old       ${PBM_OLD_PERF:-none}"
-	msg "bpftool   $("${PBM_BPFTOOL:-bpftool}" version | head -n 1)"
-	msg "kernel    $KERNEL_FROM"
-	msg "results   $RESULTS_DIR"
+	msg "$(printf '%-9s %s\n' perf "$PERF ($version)" unpatched "${PBM_UNPATCHED_PERF:-none}" \
+		peer "${PBM_PEER_PERF:-none}" old "${PBM_OLD_PERF:-none}" \
+		bpftool "$("${PBM_BPFTOOL:-bpftool}" version | head -n 1)" kernel "$KERNEL_FROM" results "$RESULTS_DIR")"
 }
 
 # --- run ----------------------------------------------------------------------
@@ -217,12 +213,10 @@ print_inputs()
 # Print NAME=PATH for each perf that was built, for all tags.
 built_perfs()
 {
-	local tag name
+	local name
 
-	for tag in $(pin__list); do
-		for name in "$tag" "$tag-unpatched"; do
-			[[ ! -x $REPO_DIR/out/$name/perf ]] || printf '%s=%s ' "$name" "$REPO_DIR/out/$name/perf"
-		done
+	for name in $(pin__list | sed 'p; s/$/-unpatched/'); do
+		[[ ! -x $REPO_DIR/out/$name/perf ]] || printf '%s=%s ' "$name" "$REPO_DIR/out/$name/perf"
 	done
 }
 
@@ -238,12 +232,8 @@ prepare_run()
 	[[ -z $OPT_EXPECTED ]] || RUN_TESTS+=(--expected-skips "$(realpath -- "$OPT_EXPECTED")")
 	# A filter names tests, so do not leave out tests that only --all runs. But CI has a list of skips.
 	[[ $OPT_ALL$OPT_VM = nono && (-z $OPT_FILTER || -n $OPT_EXPECTED) ]] || PBM_ALL=1
-	if [[ $OPT_LACKING = yes ]]; then
-		RUN_TESTS+=(--lacking)
-		PBM_LACKS=
-	else
-		pin__print_lacks "$TAG" >"$PBM_LACKS"
-	fi
+	pin__print_lacks "$TAG" >"$PBM_LACKS"
+	[[ $OPT_LACKING = no ]] || RUN_TESTS+=(--lacking) PBM_LACKS=
 }
 
 # run_tests OPTION... [FILE...]: print the results and the totals, of afterwards.sh, too
