@@ -1,12 +1,57 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build and run selftests/, on this machine or in a guest. The script calls scripts/apply-and-build.sh,
-# which builds perf if needed. For tests on this machine, it also builds the unpatched perf, because some
-# tests compare the two. Run it from anywhere, as root: scripts/run-selftests.sh v6.16
+# usage: scripts/run-selftests.sh [options] TAG
 #
-# On a machine with several CPUs, the files that set BESIDE=yes run at the same time as the others. They
-# load no BPF programs, and do not count the programs of the machine.
+# Runs the tests in selftests/ with perf of the kernel TAG and this repository's patches, as
+# root. It builds perf if needed, and for tests on this machine also the unpatched perf,
+# because some tests compare the two. TAG is a tag in scripts/pins that has patches.
+#
+#   --all             also run the tests that only a release needs: long stress tests,
+#                     files with random changes, files of older and newer perfs (--all
+#                     builds these perfs if they are missing). Without --all, the output
+#                     lists these tests at the end. --filter and --vm include them, too
+#   --list            print the names of the tests and end
+#   -t, --filter ERE  run only tests whose name matches, as --list prints them
+#   --lacking         run only the tests that do not apply to TAG, see selftests/lacks. A
+#                     test that passes counts as a failure
+#   --perf PATH       test this perf instead of the one that is built here
+#   --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehaviorSanitizer, or,
+#                     if KIND is 'thread', with ThreadSanitizer; reports of a sanitizer
+#                     count as a failed test
+#   --expected-skips FILE
+#                     a skipped test fails unless FILE lists it. A line of FILE has two
+#                     regular expressions, separated by a tab, that match the whole name
+#                     and the whole reason. A line that begins with '#' is a comment.
+#                     With this option, --filter includes no tests of --all
+#   --vm              run the tests in a QEMU guest with the kernel of TAG, which is built
+#                     once (10 minutes on two idle CPUs) and kept in the cache
+#   --arch ARCH       guest's architecture: x86_64 or arm64 (default: this machine's). For
+#                     another one, perf and the tests are cross-built
+#   --kernel IMAGE    boot this kernel; it must not need modules
+#   --accel ACCEL     tcg, which works everywhere (default), or kvm, which is ten times
+#                     faster, and gives the guest the PMU of this machine
+#   --mirror DIR      passed on to apply-and-build.sh
+#   --jobs N          parallel jobs of the build (default: number of CPUs)
+#   --no-install      install nothing; if packages are missing, print the apt line and end
+#   -h, --help        this text
+#
+# Environment (selftests/README says more):
+#   PBM_UNPATCHED_PERF, PBM_PEER_PERF, PBM_OLD_PERF  perfs without the patches: of the
+#                     same version, one that writes metadata records, one that refuses
+#                     files with them (default: out/TAG-unpatched/perf of TAG and of the
+#                     tags with the states peer and old); empty: none
+#   PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
+#                     of all others (default: the built perfs of all tags in out/)
+#   PBM_BPFTOOL       its path (default: bpftool)
+#   PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
+#   PBM_VM_CPUS, PBM_VM_MEMORY  CPUs and memory of the guest (1, 2G)
+#   PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which it must start and end (120, 7200)
+#
+# Prints a line for each test, the ten slowest tests, and the tests that only --all runs. The
+# last line is "N passed, N failed, N skipped".
+#
+# Exit status: 0 some passed and none failed, 1 a test failed or none passed, 2 could not run
 
 set -euo pipefail
 
@@ -27,58 +72,7 @@ BACKPORTS=(bpftool iproute2 libbpf1 libbpf-dev)
 
 print_usage()
 {
-	cat <<END
-usage: scripts/run-selftests.sh [options] TAG
-
-Runs the tests in selftests/ with perf of the kernel TAG and this repository's patches.
-TAG is one of: $(pin__list_patched | paste -s -d ' ')
-
-  --all             also run the tests that only a release needs: long stress tests,
-                    files with random changes, files of older and newer perfs (--all
-                    builds these perfs if they are missing). Without --all, the output
-                    lists these tests at the end. --filter and --vm include them, too
-  --list            print the names of the tests and end
-  -t, --filter ERE  run only tests whose name matches, as --list prints them
-  --lacking         run only the tests that do not apply to TAG, see selftests/lacks. A
-                    test that passes counts as a failure
-  --perf PATH       test this perf instead of the one that is built here
-  --sanitize[=KIND] test a perf with AddressSanitizer and UndefinedBehavior-
-                    Sanitizer, or, if KIND is 'thread', with ThreadSanitizer;
-                    reports of a sanitizer count as a failed test
-  --expected-skips FILE
-                    a skipped test fails unless FILE lists it. A line of FILE has two
-                    regular expressions, separated by a tab, that match the whole name
-                    and the whole reason. A line that begins with '#' is a comment.
-                    With this option, --filter includes no tests of --all
-  --vm              run the tests in a QEMU guest with the kernel of TAG, which is built
-                    once (10 minutes on two idle CPUs) and kept in the cache
-  --arch ARCH       guest's architecture: $(arch__list | paste -s -d ' ') (default: this
-                    machine's). For another one, perf and the tests are cross-built
-  --kernel IMAGE    boot this kernel; it must not need modules
-  --accel ACCEL     tcg, which works everywhere (default), or kvm, which is ten times
-                    faster, and gives the guest the PMU of this machine
-  --mirror DIR      passed on to apply-and-build.sh
-  --jobs N          parallel jobs of the build (default: number of CPUs)
-  --no-install      install nothing; if packages are missing, print the apt line and end
-  -h, --help        this text
-
-Environment (selftests/README says more):
-  PBM_UNPATCHED_PERF, PBM_PEER_PERF, PBM_OLD_PERF  perfs without the patches: of the
-                    same version, one that writes metadata records, one that refuses
-                    files with them (default: out/TAG-unpatched/perf of TAG, $PEER_TAG and
-                    $OLD_TAG); empty: none
-  PBM_PERFS         NAME=PATH of perfs, separated by blanks; each of them reads the files
-                    of all others (default: the built perfs of all tags in out/)
-  PBM_BPFTOOL       its path (default: bpftool)
-  PBM_TIMEOUT_SCALE multiplies time limits, divides workloads (default: 1; 10 under TCG)
-  PBM_VM_CPUS, PBM_VM_MEMORY  CPUs and memory of the guest (1, 2G)
-  PBM_VM_BOOT, PBM_VM_TIMEOUT  seconds in which it must start and end (120, 7200)
-
-Prints a line for each test, the ten slowest tests, and the tests that only --all
-runs. The last line is "N passed, N failed, N skipped".
-Exit status: 0 some passed and none failed, 1 a test failed or none passed, 2
-could not run.
-END
+	sed -n '4,/^$/s/^# \{0,1\}//p' "$0"
 }
 
 check_options()

@@ -1,50 +1,42 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the commands in the README and in Documentation/*.rst as they are written, and compare their output
-# with the page: scripts/test-pages.sh
+# usage: scripts/test-pages.sh [PAGE...]
+#
+# Runs the commands in the blocks of each PAGE (default: README and Documentation/*.rst)
+# and compares their output with the page. Needs root, and the perf and the programs that
+# scripts/run-selftests.sh v6.16 has built.
+#
+# A page runs from top to bottom in one shell, which starts in the checkout. Files that a
+# page writes to the checkout, /tmp, /usr/local, $HOME and /sys/fs/bpf are removed.
+#
+# In .rst, a block is a literal block. A command begins with "# " or "$ ". It continues in
+# lines that begin with ">", after a line that ends with "\", and up to the END of <<'END'.
+# The lines after a command are its output. In the README, a block is lines that begin with
+# a tab, and is one command. If the text below it ends with "prints:", the next block is its
+# output. In an output,
+#
+#   ...               matches any lines, or any text within a line
+#   12.34             matches any number, except in values like key=12 or key = "12"
+#   c0b1a85fb75dc74b  matches any tag; equal tags of the page must be equal in the output
+#   2026-11-21T02:45:58Z  matches any time
+#
+# Not compared are the number of blanks, empty lines, and lines of the output that begin
+# with "#". If the page shows no output of a command, any output is right. A command that
+# fails is always wrong.
+#
+# Not run are blocks of .rst after the comment ".. not run: REASON" before the sentence that
+# introduces the block; and in the README, tables, which have tabs between their columns,
+# and the blocks that scripts/lib/pages.py lists.
+#
+# Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
 
 set -euo pipefail
 
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/common.sh"
 
-print_usage()
-{
-	cat <<END
-usage: scripts/test-pages.sh [PAGE...]
-
-Runs the commands in the blocks of each PAGE (default: README and Documentation/*.rst)
-and compares their output with the page. Needs root, and the perf and the programs that
-scripts/run-selftests.sh v6.16 has built.
-
-A page runs from top to bottom in one shell, which starts in the checkout. Files that a
-page writes to the checkout, /tmp, /usr/local, \$HOME and /sys/fs/bpf are removed.
-
-In .rst, a block is a literal block. A command begins with "# " or "\$ ". It continues in
-lines that begin with ">", after a line that ends with "\\", and up to the END of <<'END'.
-The lines after a command are its output. In the README, a block is lines that begin with
-a tab, and is one command. If the text below it ends with "prints:", the next block is its
-output. In an output,
-
-  ...               matches any lines, or any text within a line
-  12.34             matches any number, except in values like key=12 or key = "12"
-  c0b1a85fb75dc74b  matches any tag; equal tags of the page must be equal in the output
-  2026-11-21T02:45:58Z  matches any time
-
-Not compared are the number of blanks, empty lines, and lines of the output that begin
-with "#". If the page shows no output of a command, any output is right. A command that
-fails is always wrong.
-
-Not run are blocks of .rst after the comment ".. not run: REASON" before the sentence that
-introduces the block; and in the README, tables, which have tabs between their columns,
-and the blocks that scripts/lib/pages.py lists.
-
-Prints KTAP. Exit status: 0 passed, 1 a block failed, 2 could not run.
-END
-}
-
-[[ ${1:-} != -h && ${1:-} != --help ]] || { print_usage; exit 0; }
+[[ ${1:-} != -h && ${1:-} != --help ]] || { sed -n '4,/^$/s/^# \{0,1\}//p' "$0"; exit 0; }
 # If hold exists, everything is built, because the programs of the tests are built last.
 if (($# == 0)); then
 	[[ -x $REPO_DIR/out/v6.16/selftests/build/hold ]] ||
