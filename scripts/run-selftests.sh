@@ -61,6 +61,7 @@ SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/guests.sh"
 
 SELFTESTS_DIR=$REPO_DIR/selftests
+LACKS_FILE=${PBM_LACKS_FILE:-$SELFTESTS_DIR/lacks}
 TEST_TIMEOUT=$(sed -n 's/^timeout=//p' "$SELFTESTS_DIR/settings")
 # The unpatched perf of PEER_TAG writes PERF_RECORD_BPF_METADATA. The unpatched perf of OLD_TAG
 # refuses files with such records.
@@ -95,13 +96,14 @@ check_options()
 	arch__load "$OPT_ARCH"
 }
 
-# Set PROGRAMS to the files with selected tests, and SELECTED to the names of these tests, one per line.
-# Die if selftests/lacks names a test that does not exist.
+# Set PROGRAMS to the files with selected tests, SELECTED to the names of these tests, one per line, and
+# LACKS to the tests that TAG lacks, with a reason. Die if selftests/lacks names a test that does not exist.
 select_tests()
 {
 	local lacks program names test
 
-	lacks=$(pin__print_lacks "$TAG" | cut -f 1)
+	LACKS=$(awk -F '\t' -v tag="$TAG" '!/^#/ && index("," $1 ",", "," tag ",") { print $2 "\t" $3 }' "$LACKS_FILE")
+	lacks=$(cut -f 1 <<<"$LACKS")
 	if [[ $OPT_LACKING = yes ]]; then
 		[[ -n $lacks ]] || { msg "$LACKS_FILE: no test for $TAG"; exit 0; }
 		OPT_FILTER="^(${lacks//$'\n'/|})\$"
@@ -226,7 +228,7 @@ prepare_run()
 	[[ -z $OPT_EXPECTED ]] || RUN_TESTS+=(--expected-skips "$(realpath -- "$OPT_EXPECTED")")
 	# A filter names tests, so do not leave out tests that only --all runs. But CI has a list of skips.
 	[[ $OPT_ALL$OPT_VM = nono && (-z $OPT_FILTER || -n $OPT_EXPECTED) ]] || PBM_ALL=1
-	pin__print_lacks "$TAG" >"$PBM_LACKS"
+	printf '%s\n' "$LACKS" >"$PBM_LACKS"
 	[[ $OPT_LACKING = no ]] || RUN_TESTS+=(--lacking) PBM_LACKS=
 }
 

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Read selftests/lacks and scripts/pins, the list of tags. The comments at the head of these
-# files describe the formats.
+# Read scripts/pins, the list of tags, whose head describes its format.
 #
 #	pin__list		print the known tags
 #	pin__list_patched	print the tags that have patches
-#	pin__of_state STATE	print the tags with this state
+#	pin__of_state STATE	print the tags with this state, a regular expression
 #	pin__check_tag TAG	die if the tag is unknown, and print the known tags
 #	pin__load TAG		set PIN_* for the tag; die if the tag is unknown
-#	pin__print_lacks TAG	print the tests that do not apply to the tag: a regular
-#				expression and a reason, with a tab between
 #
 # Reads:
 #	PBM_PINS	the table (default: scripts/pins)
-#	PBM_LACKS_FILE	the list of tests (default: selftests/lacks)
 # Sets:
-#	PINS_FILE LACKS_FILE
+#	PINS_FILE
 #	PIN_VERSION PIN_COMMIT
 #	PIN_SOURCES	array of "ORIGIN FILE SHA256 VERSION"
 #	PIN_DIFFERS	array of "VERSION PATH"
@@ -24,22 +20,14 @@
 . "${BASH_SOURCE[0]%/*}/common.sh"
 
 PINS_FILE=${PBM_PINS:-$REPO_DIR/scripts/pins}
-LACKS_FILE=${PBM_LACKS_FILE:-$REPO_DIR/selftests/lacks}
-
-pin__list()
-{
-	awk '$1 == "tag" { print $2 }' "$PINS_FILE"
-}
-
-pin__list_patched()
-{
-	awk '$1 == "tag" && $3 !~ /^(old|peer)$/ { print $2 }' "$PINS_FILE"
-}
 
 pin__of_state()
 {
-	awk -v state="$1" '$1 == "tag" && $3 == state { print $2 }' "$PINS_FILE"
+	awk -v state="^($1)\$" '$1 == "tag" && $3 ~ state { print $2 }' "$PINS_FILE"
 }
+
+pin__list() { pin__of_state '.*'; }
+pin__list_patched() { pin__of_state 'pinned|current|new'; }
 
 pin__check_tag()
 {
@@ -66,9 +54,4 @@ pin__load()
 		*)		die "$PINS_FILE: unknown field '$key'" "see the comment at the head of this file" ;;
 		esac
 	done < <(awk -v tag="$1" '$1 == "tag" { mine = $2 == tag } mine && NF && $1 !~ /^#/' "$PINS_FILE")
-}
-
-pin__print_lacks()
-{
-	awk -F '\t' -v tag="$1" '!/^#/ && index("," $1 ",", "," tag ",") { print $2 "\t" $3 }' "$LACKS_FILE"
 }
