@@ -194,42 +194,4 @@ test_tests_that_a_tag_lacks()
 	printed "no test for v6.16"
 }
 
-# builds WANT [VARIABLE=VALUE]: prepare() of run-selftests.sh builds these perfs for v6.16. All commands that
-# it calls fail, but apply_and_build makes a perf.
-# shellcheck disable=SC2034,SC2317 # prepare() reads the variables and calls the functions
-builds()
-(
-	set +u
-	command_not_found_handle() { false; }
-	apply_and_build()
-	{
-		local dir=out/${!#} options=$*
-
-		echo "${options/--arch*v/v}" >>builds
-		[[ $options != *--no-patches* ]] || dir+=-unpatched
-		mkdir -p "$dir"
-		cp /bin/true "$dir/perf"
-	}
-	REPO_DIR=. OPT_VM=no OPT_PERF='' OPT_ALL=no OPT_SANITIZE=no TAG=v6.16 PEER_TAG=v6.18 OLD_TAG=v6.12
-	[[ $# = 1 ]] || declare "$2"
-	# shellcheck source=/dev/null
-	. <(sed -n "/^prepare.*()/,/^}/p" "$SCRIPTS_DIR/run-selftests.sh")
-	rm -f builds
-	prepare 2>/dev/null || :
-	same "builds" <(printf '%b' "$1") builds
-)
-
-test_perfs_that_are_built()
-{
-	cd "$TMP/t"
-	unset PBM_UNPATCHED_PERF PBM_PEER_PERF PBM_OLD_PERF
-	builds 'v6.16\n' OPT_VM=yes
-	builds 'v6.16\n' OPT_PERF=/bin/true
-	builds 'v6.16\n' PBM_UNPATCHED_PERF=
-	rm -r out
-	builds 'v6.16\n--no-patches v6.16\n'
-	builds 'v6.16\n--no-patches v6.18\n--no-patches v6.12\n' OPT_ALL=yes
-	builds 'v6.16\n' OPT_ALL=yes
-}
-
 run_tests
