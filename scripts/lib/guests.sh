@@ -18,10 +18,10 @@
 #	KERNEL_FROM	the path of the kernel and its version, for messages
 #
 # How it works. The kernel is kept in the cache, in a directory that is named after its source, its
-# configuration and the compiler. It gets an initramfs with guest-init.sh. This mounts the root of this
-# machine, or the unpacked userland of another architecture, through 9p, read-only, with an overlay in
-# memory on top. Then it mounts the shared directories under the same paths, and runs COMMAND. The guest
-# can write only to DIR, which receives console.log, report (what COMMAND prints) and status.
+# configuration and the compiler. The root is that of this machine, or the unpacked userland of another
+# architecture, through 9p, read-only. guest-init.sh mounts an overlay in memory on top, and the shared
+# directories under the same paths, and runs COMMAND. The guest can write only to DIR, which receives
+# console.log, report (what COMMAND prints) and status.
 
 . "$REPO_DIR/scripts/lib/pin.sh"
 . "$REPO_DIR/scripts/lib/source.sh"
@@ -29,7 +29,6 @@
 . "$REPO_DIR/scripts/lib/debian.sh"
 . "$REPO_DIR/scripts/lib/arch.sh"
 
-VM_PACKAGES=(cpio mmdebstrap qemu-system-common util-linux)
 KERNEL_PACKAGES=(bc bison dwarves flex gcc libc6-dev libelf-dev libssl-dev make xz-utils)
 
 # --- the kernel ---------------------------------------------------------------
@@ -92,59 +91,38 @@ kernel__prepare()
 guest__prepare()
 {
 	kernel__prepare
-	packages__require "$OPT_INSTALL" "${VM_PACKAGES[@]}" "${ARCH_QEMU_PACKAGES[@]}"
+	packages__require "$OPT_INSTALL" qemu-system-common "${ARCH_QEMU_PACKAGES[@]}"
 	VM_ROOT=/
-	if arch__is_foreign; then
-		debian__unpack_userland
-		VM_ROOT=$DEBIAN_DIR
-	else
-		debian__unpack busybox busybox-static
-	fi
-	VM_BUSYBOX=$DEBIAN_DIR/bin/busybox
-}
-
-# --- what the guest starts with -----------------------------------------------
-
-# Set VM_SHARES to the root of the guest and to all directories that the tests need: a guest may have another
-# root, and another /tmp. The directory to which guests write is the last one, so that no other mount hides it.
-vm__choose_shares()
-{
-	local path
-
-	VM_SHARES=("$VM_ROOT" "$REPO_DIR" "$OUT_DIR")
-	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
-		"${PBM_BPFTOOL:-}"; do
-		[[ $path != */* ]] || VM_SHARES+=("$(dirname -- "$(realpath -- "$path")")")
-	done
-	VM_SHARES+=("$VM_DIR")
-}
-
-vm__make_initramfs()
-{
-	local dir=$VM_SCRATCH/initramfs applet
-
-	mkdir -p -- "$dir/bin" &&
-		cp -- "$VM_BUSYBOX" "$dir/bin/busybox" &&
-		cp -- "$REPO_DIR/scripts/lib/guest-init.sh" "$dir/init" &&
-		printf '%s\n' "${VM_SHARES[@]:1}" >"$dir/shares" || return
-	for applet in sh cp mkdir mount switch_root; do
-		ln -s busybox "$dir/bin/$applet" || return
-	done
-	(cd "$dir" && find . | cpio --quiet -o -H newc) >"$VM_SCRATCH/initramfs.cpio"
+	arch__is_foreign || return 0
+	debian__unpack_userland
+	VM_ROOT=$DEBIAN_DIR
 }
 
 # --- qemu ---------------------------------------------------------------------
 
+# vm__share TAG PATH READONLY: share a directory of this machine
+vm__share()
+{
+	VM_ARGS+=(-virtfs "local,mount_tag=$1,path=${2//,/,,},readonly=$3,security_model=none,multidevs=remap")
+}
+
+# A guest may have another root, and another /tmp. So share all directories that the tests need.
 vm__load_arguments()
 {
-	local i mode=on options=,security_model=none,multidevs=remap
+	local path shares=("$REPO_DIR" "$OUT_DIR") i
 
+	for path in "$PBM_PERF" "${PBM_UNPATCHED_PERF:-}" "${PBM_PEER_PERF:-}" "${PBM_OLD_PERF:-}" \
+		"${PBM_BPFTOOL:-}"; do
+		[[ $path != */* ]] || shares+=("$(dirname -- "$(realpath -- "$path")")")
+	done
+	printf '%s\n' "${shares[@]}" >"$VM_DIR/shares"
 	VM_ARGS=(-nodefaults -no-user-config -display none -monitor none -no-reboot
 		-m "${PBM_VM_MEMORY:-2G}" -smp "${PBM_VM_CPUS:-1}" "${ARCH_MACHINE[@]}"
-		-kernel "$KERNEL_IMAGE" -initrd "$VM_SCRATCH/initramfs.cpio" -device virtio-rng-pci)
-	for i in "${!VM_SHARES[@]}"; do
-		((i < ${#VM_SHARES[@]} - 1)) || mode=off
-		VM_ARGS+=(-virtfs "local,path=${VM_SHARES[i]//,/,,},mount_tag=share$i,readonly=$mode$options")
+		-kernel "$KERNEL_IMAGE" -device virtio-rng-pci)
+	vm__share root "$VM_ROOT" on
+	vm__share guest "$VM_DIR" off
+	for i in "${!shares[@]}"; do
+		vm__share "share$i" "${shares[i]}" on
 	done
 }
 
@@ -153,7 +131,7 @@ vm__load_arguments()
 # its end.
 vm__start()
 {
-	local scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append
+	local scale=1 emulated=0 accel=("${ARCH_KVM[@]}") append p9=trans=virtio,version=9p2000.L,msize=512000
 
 	[[ $OPT_ACCEL = kvm ]] || accel=("${ARCH_TCG[@]}") scale=10 emulated=1
 	scale=${PBM_TIMEOUT_SCALE:-$scale}
@@ -161,7 +139,10 @@ vm__start()
 	# start slowly: 200 runs of /bin/true took 5.9 s of user time with them, 0.4 s without them.
 	append="console=$ARCH_CONSOLE panic=-1 oops=panic mitigations=off norandmaps sysctl.vm.panic_on_oom=1"
 	append+=" rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated"
-	append+=" PBM_GUEST=\"$VM_DIR\""
+	append+=" PBM_GUEST=\"$VM_DIR\" root=root rootfstype=9p rootflags=$p9,cache=loose ro init=/bin/sh -- -c"
+	# With cache=none, what the guest writes is on the host at once.
+	append+=" \"mount -t tmpfs tmpfs /mnt && mkdir /mnt/guest && mount -t 9p -o $p9,cache=none guest /mnt/guest"
+	append+=" && exec sh /mnt/guest/init\""
 	tee "$VM_DIR"/{report,console.log} </dev/null >"$VM_DIR/status"
 	set -m
 	setpriv --pdeathsig KILL timeout "${PBM_VM_TIMEOUT:-7200}" setpriv --pdeathsig KILL \
@@ -208,12 +189,9 @@ guest__run()
 {
 	VM_DIR=$1
 	shift
-	VM_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/pbm-vm.XXXXXX")
-	on_exit rm -rf -- "$VM_SCRATCH"
 	export PBM_NEED_PMU=$ARCH_HAS_PMU
 	{ declare -p OUTPUT "${!PBM_@}" && printf '%s\n' "exec ${*@Q}"; } >"$VM_DIR/command"
-	vm__choose_shares
-	run_logged "make the guest's initramfs" vm__make_initramfs || die_logged "cannot make the guest's initramfs"
+	cp -- "$REPO_DIR/scripts/lib/guest-init.sh" "$VM_DIR/init"
 	vm__load_arguments
 	vm__start
 	vm__await
