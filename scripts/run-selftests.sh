@@ -20,10 +20,8 @@
 #                     if KIND is 'thread', with ThreadSanitizer; reports of a sanitizer
 #                     count as a failed test
 #   --expected-skips FILE
-#                     a skipped test fails unless FILE lists it. A line of FILE has two
-#                     regular expressions, separated by a tab, that match the whole name
-#                     and the whole reason. A line that begins with '#' is a comment.
-#                     With this option, --filter includes no tests of --all
+#                     a skipped test fails unless FILE lists it, see selftests/README and
+#                     .ci/skips-here. With this option, --filter includes no tests of --all
 #   --vm              run the tests in a QEMU guest with the kernel of TAG, which is built
 #                     once (10 minutes on two idle CPUs) and kept in the cache
 #   --arch ARCH       guest's architecture: x86_64 or arm64 (default: this machine's). For
@@ -176,8 +174,7 @@ prepare()
 	[[ $OPT_ALL = no ]] || packages__require "$OPT_INSTALL" hotspot
 	arch__prepare_cross
 	check_bpftool
-	# With --perf, the tests need only the tree and its libbpf, so an older build is enough.
-	[[ -n $OPT_PERF && -f $OUT_DIR/build/libbpf/libbpf.a ]] || apply_and_build --arch "$ARCH" "$TAG"
+	apply_and_build --arch "$ARCH" "$TAG"
 	[[ $OPT_VM$OPT_PERF = no ]] || build=no
 	prepare_unpatched_perf PBM_UNPATCHED_PERF "$TAG" "$build"
 	[[ $OPT_ALL = yes ]] || build=no

@@ -74,7 +74,7 @@ test_each_difference_from_a_page_fails()
 		# echo tags 3ed1bb8ea9bf8dde c0b1a85fb75dc74b|tags 3ed1bb8ea9bf8dde 3ed1bb8ea9bf8dde
 		# echo one|one|two
 		# (exit 3)
-		echo one
+		echo one|# true
 		END
 	)
 	expect_page 1 <<-END
