@@ -256,16 +256,13 @@ export_sanitizer_options()
 
 run_here()
 {
-	local others
-
 	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/pbm-selftests.XXXXXX")
 	export TMPDIR
 	on_exit rm -rf -- "$TMPDIR"
 	# Some tests record as user nobody, into a directory below this one.
 	chmod 711 "$TMPDIR"
 	[[ $OPT_SANITIZE = no ]] || export_sanitizer_options
-	others=$(grep -L '^BESIDE=yes$' "${PROGRAMS[@]}") || :
-	[[ -z $others ]] || take_machine_lock
+	[[ $(grep -l '^BESIDE=yes$' "${PROGRAMS[@]}" | wc -l) = "${#PROGRAMS[@]}" ]] || take_machine_lock
 	run_tests --dir "$RESULTS_DIR" "${PROGRAMS[@]}"
 }
 

@@ -155,11 +155,6 @@ test_results_of_another_run_are_counted()
 	prints $'FAILED  b\n  log: '"$TMP/t/logs/a.log"$'\n1 passed, 1 failed, 0 skipped'
 }
 
-group_ended()
-{
-	! kill -0 -- "-$1" 2>/dev/null
-}
-
 # A signal to the group of run_tests.py also ends what the files have started, in their own groups.
 test_a_signal_ends_the_files()
 {
@@ -174,7 +169,7 @@ test_a_signal_ends_the_files()
 		group=$(ps -o pgid= "$(<pid)")
 		kill "-$signal" -- "-$HANGING"
 		ends_with "$status"
-		await group_ended "${group// /}"
+		await bash -c "! kill -0 -- -${group// /} 2>/dev/null"
 	done <<<$'INT 130\nTERM 143'
 }
 
