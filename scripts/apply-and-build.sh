@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Build perf from a kernel tag in scripts/pins with this repository's patches. The script installs
-# missing packages, finds or fetches the source, verifies and unpacks it, applies the patches with quilt,
-# and builds out of tree. Run it from anywhere: scripts/apply-and-build.sh v6.16
+# missing packages, finds or fetches the source, verifies and unpacks it, applies the patches, and builds
+# out of tree. Run it from anywhere: scripts/apply-and-build.sh v6.16
 
 set -euo pipefail
 
@@ -27,8 +27,7 @@ Builds perf from the kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
 Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org, Debian):
-  --source FILE     a tarball of the kernel
-  --git REPO        a git tree that has TAG
+  --source PATH     a tarball of the kernel, or a git tree that has TAG
   --mirror DIR      look in DIR for the pinned files, and download them only if they are
                     not there (default: \$PBM_MIRROR)
   --no-patches      build the unpatched tag, to compare with it
@@ -44,13 +43,13 @@ Build and output:
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           first remove linux/ with its edits, and what was built from it
   --no-install      install nothing; if packages are missing, print the apt line and end
-  --stop-after STEP stop after the step 'source' or 'apply', and build nothing
+  --no-build        only make the patched tree
   --quiet           print only errors, warnings and the last two lines
   --help            this text
 
-Results in DIR: linux/ (the patched tree; quilt push, pop and refresh work in it), linux.git/
-(what git knows of it), build/ (the objects), perf, apply-and-build.log; and bpf-stamp of
-tools/, but not with --no-patches or a foreign ARCH
+Results in DIR: linux/ (the patched tree), linux.git/ (what git knows of it), build/ (the
+objects), perf, apply-and-build.log; and bpf-stamp of tools/, but not with --no-patches or
+a foreign ARCH
 
 Environment:
   PBM_CACHE         cache of downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
@@ -66,12 +65,10 @@ END
 
 check_options()
 {
-	[[ -z $OPT_SOURCE || -z $OPT_GIT ]] || die_usage "--source and --git exclude each other"
 	arch__load "$OPT_ARCH"
 	[[ $OPT_SANITIZE =~ ^(|address|thread)$ ]] ||
 		die_usage "--sanitize=$OPT_SANITIZE: not 'address' or 'thread'"
 	[[ -z $OPT_SANITIZE ]] || ! arch__is_foreign || die_usage "--sanitize excludes --arch $ARCH"
-	[[ $OPT_STOP =~ ^(|source|apply)$ ]] || die_usage "--stop-after $OPT_STOP: not 'source' or 'apply'"
 	[[ -z $OPT_MIRROR || -d $OPT_MIRROR ]] || die "--mirror $OPT_MIRROR: no such directory" "correct it or leave it out"
 }
 
@@ -97,17 +94,6 @@ open_output()
 	take_lock "$OUT_DIR/lock" "$OUT_DIR"
 	[[ $OPT_CLEAN = no ]] || rm -rf -- "$TREE_DIR" "$TREE_DIR.git" "$BUILD_DIR" "$PERF" "$OUT_DIR/bpf-stamp"
 	log_to "$OUT_DIR/apply-and-build.log"
-}
-
-find_source()
-{
-	if [[ -n $OPT_GIT ]]; then
-		source__use_git "$OPT_GIT" "$TAG"
-	elif [[ -n $OPT_SOURCE ]]; then
-		source__use_tarball "$OPT_SOURCE"
-	else
-		tree__use_base || source__find_or_fetch
-	fi
 }
 
 print_inputs()
@@ -165,13 +151,12 @@ build_bpf_stamp()
 		die_logged "bpf-stamp does not build" "correct what the log shows and run it again"
 }
 
-OPT_SOURCE='' OPT_GIT='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_STOP='' OPT_ARCH=''
-OPT_PATCHES=yes OPT_SANITIZE='' OPT_CLEAN=no OPT_INSTALL=yes
+OPT_SOURCE='' OPT_MIRROR=${PBM_MIRROR:-} OPT_OUT='' OPT_ARCH=''
+OPT_PATCHES=yes OPT_BUILD=yes OPT_SANITIZE='' OPT_CLEAN=no OPT_INSTALL=yes
 JOBS=$(nproc)
 
 options__parse "$@" <<-'END'
 	--source:	OPT_SOURCE
-	--git:		OPT_GIT
 	--mirror:	OPT_MIRROR
 	--jobs:		JOBS
 	--arch:		OPT_ARCH
@@ -180,7 +165,7 @@ options__parse "$@" <<-'END'
 	--sanitize::	OPT_SANITIZE	address
 	--clean		OPT_CLEAN	yes
 	--no-install	OPT_INSTALL	no
-	--stop-after:	OPT_STOP
+	--no-build	OPT_BUILD	no
 	--quiet		PBM_QUIET	1
 END
 check_options
@@ -190,12 +175,15 @@ open_output
 packages__require_build "$OPT_INSTALL" -P nocheck
 [[ -z $OPT_SANITIZE ]] || packages__require "$OPT_INSTALL" libclang-rt-dev
 arch__prepare_cross
-find_source
+if [[ -n $OPT_SOURCE ]]; then
+	source__use "$OPT_SOURCE" "$TAG"
+else
+	tree__use_base || source__find_or_fetch
+fi
 print_inputs
 tree__unpack
-[[ $OPT_STOP != source ]] || exit 0
 tree__update
-[[ $OPT_STOP != apply ]] || exit 0
+[[ $OPT_BUILD = yes ]] || exit 0
 build_perf
 [[ $OPT_PATCHES = no ]] || arch__is_foreign || build_bpf_stamp
 printf '%s\n' "$PERF"

@@ -127,11 +127,11 @@ check_form()
 
 prepare_base()
 {
-	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --stop-after apply \
+	"$SCRIPTS_DIR/apply-and-build.sh" "${OPTIONS_PASSED[@]}" --quiet --no-patches --no-build \
 		--out "${BASE_DIR%/*}" "$TAG" || die "there is no tree to check with" "see above"
 }
 
-# perf test skips scripts that are not executable, and quilt refresh loses their mode. The kernel's
+# perf test skips scripts that are not executable. The kernel's
 # submitting-patches.rst limits a subject to 70-75 characters. make-submission.sh adds the submitter's
 # sign-off to mails.
 print_text_defects()

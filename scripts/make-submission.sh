@@ -189,7 +189,7 @@ load_submitter
 choose_patches
 check_cover_letter
 open_output
-packages__require "$OPT_INSTALL" git perl quilt diffstat
+packages__require "$OPT_INSTALL" git perl
 if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"; then
 	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"

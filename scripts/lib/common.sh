@@ -20,9 +20,9 @@
 
 export LC_ALL=C
 unset CDPATH
-# Environment variables of the user must not change how make, quilt and git work in the scripts.
+# Environment variables of the user must not change how make and git work in the scripts.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O ARCH CROSS_COMPILE
-for NAME in ${!QUILT_@} ${!GIT_@}; do
+for NAME in ${!GIT_@}; do
 	[[ $NAME = GIT_CONFIG_GLOBAL ]] || unset "$NAME"
 done
 

@@ -65,7 +65,7 @@ series__load()
 		die "$SERIES_FILE is not there, or empty" "scripts/apply-and-build.sh --no-patches $1 builds the unpatched tag"
 	for entry in "${SERIES_PATCHES[@]}"; do
 		[[ -f $SERIES_DIR/$entry ]] ||
-			die "$SERIES_FILE names $entry, which is not there" "add the file, quilt refresh it, or remove the entry"
+			die "$SERIES_FILE names $entry, which is not there" "add the file, or remove the entry"
 	done
 	while read -r entry; do
 		warn "$SERIES_DIR/$entry is not in the series and is not applied"

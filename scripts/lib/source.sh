@@ -6,8 +6,7 @@
 #	source__find_or_fetch	set SOURCE_* to the first of these that exists: a pinned file (see
 #				PIN_SOURCES) in the cache, in OPT_MIRROR, or one that curl fetches
 #				from kernel.org or from Debian's pool. Its sha256 is verified
-#	source__use_git REPO TAG	set SOURCE_* to the tag in this git tree
-#	source__use_tarball FILE	set SOURCE_* to this file
+#	source__use PATH TAG	set SOURCE_* to this tarball, or to the tag in this git tree
 #	source__unpack DIR	unpack what perf needs of the source
 #	source__stream		print the source as a tar archive with one top directory
 #
@@ -17,8 +16,7 @@
 # Sets:
 #	SOURCE_PATH	file or repository
 #	SOURCE_ID	sha256:HASH or git:COMMIT
-#	SOURCE_VERSION	the version in the top Makefile of the source; if this is not
-#			PIN_VERSION, the source is a substitute
+#	SOURCE_VERSION	the version of the source; if this is not PIN_VERSION, it is a substitute
 #	SOURCE_FROM	the origin of the source, for messages
 
 . "${BASH_SOURCE[0]%/*}/pin.sh"
@@ -35,11 +33,9 @@ source__use_verified()
 
 	found=$(source__sha256 "$1")
 	[[ $found = "$2" ]] || die "wrong checksum: $4 has sha256 $found, the pin says $2" \
-		"remove $1 and run it again; if that does not help, use --source, --git or --mirror"
+		"remove $1 and run it again; if that does not help, use --source or --mirror"
 	SOURCE_PATH=$1 SOURCE_ID=sha256:$2 SOURCE_VERSION=$3 SOURCE_FROM=$4
 }
-
-# --- cache, mirror, network ---------------------------------------------------
 
 # source__print_addresses ORIGIN FILE. apt knows the addresses of Debian's pool.
 # shellcheck disable=SC2016 # the $(...) is apt's
@@ -88,19 +84,7 @@ source__find_or_fetch()
 		return
 	done
 	die_logged "no source of ${PIN_VERSION:-this tag}: not in the cache, and nothing could be fetched" \
-		"check the network (if apt has no package lists: apt-get update), or use --source, --git or --mirror"
-}
-
-# --- named by the user --------------------------------------------------------
-
-# Set SOURCE_VERSION from the top Makefile on stdin. It must be the version of the tag or of a substitute.
-source__read_version()
-{
-	SOURCE_VERSION=$(awk '
-		$2 == "=" && $1 ~ /^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)$/ && !($1 in v) { v[$1] = $3 }
-		END { printf "%s.%s.%s%s", v["VERSION"], v["PATCHLEVEL"], v["SUBLEVEL"], v["EXTRAVERSION"] }')
-	[[ " $PIN_VERSION ${PIN_SOURCES[*]##* } " = *" $SOURCE_VERSION "* ]] ||
-		die "$SOURCE_PATH is version $SOURCE_VERSION, not $PIN_VERSION" "name the source of the tag"
+		"check the network (if apt has no package lists: apt-get update), or use --source or --mirror"
 }
 
 source__use_git()
@@ -111,26 +95,38 @@ source__use_git()
 		die "the git tree $1 has no tag $2" "git -C $1 fetch --tags; or correct the path, or set git's safe.directory"
 	[[ -z $PIN_COMMIT || $commit = "$PIN_COMMIT" ]] ||
 		die "$2 in $1 is commit $commit, the pin says $PIN_COMMIT" "fetch the tag from the kernel's own repository"
-	SOURCE_PATH=$1 SOURCE_ID=git:$commit SOURCE_FROM="git tree $1, commit ${commit:0:12}"
-	source__read_version < <(git -C "$1" show "$commit:Makefile")
+	SOURCE_PATH=$1 SOURCE_ID=git:$commit SOURCE_VERSION=$PIN_VERSION SOURCE_FROM="git tree $1, commit ${commit:0:12}"
 }
 
-# Accept a tarball with a pinned checksum, or with the right version in its top Makefile.
+# Accept a tarball with a pinned checksum, or with the version of the tag or of a substitute in its top
+# Makefile.
 # shellcheck disable=SC2034 # the scripts read SOURCE_FROM
 source__use_tarball()
 {
 	local sum entry
 
-	[[ -f $1 ]] || die "--source $1: no such file" "name a tarball; for a git tree, use --git"
 	sum=$(source__sha256 "$1")
 	SOURCE_PATH=$(realpath -- "$1") SOURCE_ID=sha256:$sum SOURCE_FROM="file $1"
 	for entry in "${PIN_SOURCES[@]}"; do
 		SOURCE_VERSION=${entry##* }
 		[[ $entry != *" $sum "* ]] || return 0
 	done
-	source__read_version < <(source__stream 2>/dev/null |
-		tar -xO --anchored --wildcards --no-wildcards-match-slash '*/Makefile' 2>/dev/null)
+	SOURCE_VERSION=$(source__stream | tar -xO --anchored --wildcards --no-wildcards-match-slash '*/Makefile' |
+		awk '$2 == "=" && /^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) / && !($1 in v) { v[$1] = $3 }
+			END { print v["VERSION"] "." v["PATCHLEVEL"] "." v["SUBLEVEL"] v["EXTRAVERSION"] }') 2>/dev/null || :
+	[[ " $PIN_VERSION ${PIN_SOURCES[*]##* } " = *" $SOURCE_VERSION "* ]] ||
+		die "$1 is version $SOURCE_VERSION, not $PIN_VERSION" "name the source of the tag"
 	warn "$1 has sha256 $sum, which is not in $PINS_FILE; its Makefile says $SOURCE_VERSION"
+}
+
+source__use()
+{
+	if [[ -d $1 ]]; then
+		source__use_git "$@"
+	else
+		[[ -f $1 ]] || die "--source $1: no such file" "name a tarball or a git tree"
+		source__use_tarball "$1"
+	fi
 }
 
 source__stream()

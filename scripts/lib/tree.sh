@@ -10,11 +10,11 @@
 #	tree__state		print what identifies the state of the tree
 #
 # Reads:
-#	OUT_DIR SERIES_* SOURCE_* PIN_*
+#	TAG OUT_DIR SERIES_* SOURCE_* PIN_*
 #
 # How it works. The git repository OUT_DIR/linux.git knows OUT_DIR/linux: the tag base is the source, and
 # HEAD is the tree as the last run left it, a commit after base. The subject of a commit is the id of its
-# source or of its series. quilt applies the series in a scratch directory, so a patch that fails does
+# source or of its series. git applies the series in an index, without fuzz, so a patch that fails does
 # not change the tree. Then git writes the files whose content differs. All other files keep their
 # mtime, so make rebuilds only objects of changed files. The repository is not in linux/, because
 # perf's version would then come from it.
@@ -58,20 +58,16 @@ tree__stage()
 	tree__git add -A -f -- . ':!.pc' ':!*.orig' ':!*.rej' ':!*.swp' ':!*~'
 }
 
-# tree__check_edits [COMMIT]: die if a file is neither as the last run left it, nor as in COMMIT
-# (after quilt refresh)
 tree__check_edits()
 {
-	local edited here there
+	local edited
 
 	tree__stage
-	here=$(tree__git diff --cached --name-only HEAD)
-	there=$(tree__git diff --cached --name-only "${1:-HEAD}")
-	mapfile -t edited < <(comm -12 <(echo "$here") <(echo "$there") | grep .)
-	((${#edited[@]})) || return 0
-	printf '  edited: %s\n' "${edited[@]:0:10}" >&2
-	die "$OUT_DIR/linux has ${#edited[@]} files that are not as the series makes them" \
-		"keep the edits: export QUILTRC=$SCRIPTS_DIR/quiltrc; cd $OUT_DIR/linux && quilt push -a; quilt refresh" \
+	edited=$(tree__git diff --cached --name-only HEAD)
+	[[ -n $edited ]] || return 0
+	head -n 10 <<<"$edited" | sed 's/^/  edited: /' >&2
+	die "$OUT_DIR/linux is not as the last run left it" \
+		"keep the edits: scripts/queue import $TAG; git --git-dir=$OUT_DIR/linux.git diff --cached HEAD | git -C $REPO_DIR/out/queue/linux apply" \
 		"or throw them away: run again with --clean"
 }
 
@@ -107,53 +103,32 @@ tree__check_substitute()
 		[[ $version = "$SOURCE_VERSION" ]] || continue
 		patch=$(cd -- "$SERIES_DIR" && grep -l -x -E "(--- a|\+\+\+ b)/$file" -- "${SERIES_PATCHES[@]}") || continue
 		die "$patch touches $file, in which the substitute $version differs from the tag" \
-			"keep the series out of that file, or give the source of the tag with --source or --git"
+			"keep the series out of that file, or name the source of the tag with --source"
 	done < <(printf '%s\n' "${PIN_DIFFERS[@]}")
 }
 
-# With the files in .pc, quilt push, pop and refresh work in the tree. .pc has a relative path to
-# the patches, so a copy of the checkout uses its own patches. checkout-index fails for files that
-# patches add, and ends with an error.
-tree__push()
+tree__apply()
 {
-	local scratch=$1 touched
+	local -x GIT_INDEX_FILE=$OUT_DIR/linux.git/index-series
+	local patch
 
-	touched=$(cd -- "$SERIES_DIR" && sed -n -E 's,^(--- a|\+\+\+ b)/([^\t]*).*,\2,p' -- "${SERIES_PATCHES[@]}" | sort -u)
 	tree__git read-tree base || return
-	tree__git checkout-index -q --stdin --prefix="$scratch/" <<<"$touched" || :
-	cd -- "$scratch" &&
-		QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=series quilt --quiltrc - init &&
-		QUILT_PATCHES=$SERIES_DIR QUILT_SERIES=series quilt --quiltrc - push -a --fuzz=0 &&
-		realpath --relative-to="$OUT_DIR/linux" -- "$SERIES_DIR" > .pc/.quilt_patches &&
-		echo series > .pc/.quilt_series &&
-		tree__git --work-tree="$scratch" update-index --add --remove --stdin <<<"$touched"
-}
-
-# tree__patch SCRATCH: set NEW to a commit of the patched tree.
-tree__patch()
-{
-	local -x GIT_INDEX_FILE=$OUT_DIR/linux.git/index-scratch
-
-	tree__git read-tree base
-	if ((${#SERIES_PATCHES[@]})); then
-		run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__push "$1" || die_logged "the series does not apply" \
-			"correct the patch; scripts/queue import ${SERIES_DIR##*/} stops at it, and says how to go on"
-	fi
-	NEW=$(tree__git commit-tree -p base -m "$SERIES_ID" "$(tree__git write-tree)")
+	for patch in "${SERIES_PATCHES[@]}"; do
+		echo "$patch"
+		tree__git apply --cached --whitespace=nowarn "$SERIES_DIR/$patch" || return
+	done
+	tree__git tag -f series "$(tree__git commit-tree -p base -m "$SERIES_ID" "$(tree__git write-tree)")"
 }
 
 tree__update()
 {
-	local scratch=$OUT_DIR/linux.new NEW=HEAD
-
-	# Also remove what a killed git has left.
-	rm -rf -- "$scratch" "$OUT_DIR"/linux.git/*.lock && mkdir -- "$scratch"
-	on_exit rm -rf -- "$scratch"
+	# A killed git leaves locks.
+	rm -f -- "$OUT_DIR"/linux.git/*.lock
 	((${#SERIES_PATCHES[@]} == 0)) || tree__check_substitute
-	[[ $(tree__subject HEAD) = "$SERIES_ID" ]] || tree__patch "$scratch"
-	tree__check_edits "$NEW"
-	[[ $NEW != HEAD ]] || return 0
-	rm -rf -- "$OUT_DIR/perf" "$OUT_DIR/linux/.pc"
-	[[ ! -d $scratch/.pc ]] || mv -- "$scratch/.pc" "$OUT_DIR/linux/.pc"
-	tree__git reset -q --hard "$NEW"
+	tree__check_edits
+	[[ $(tree__subject HEAD) != "$SERIES_ID" ]] || return 0
+	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__apply || die_logged "the series does not apply" \
+		"correct the patch; scripts/queue import $TAG stops at it, and says how to go on"
+	rm -f -- "$OUT_DIR/perf"
+	tree__git reset -q --hard series
 }

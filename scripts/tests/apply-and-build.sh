@@ -29,11 +29,6 @@ compiles()
 	[[ $compiled = "$1" ]] || fail "compiled '$compiled', not '$1'"
 }
 
-run_quilt()
-{
-	(cd "$OUT/linux" && quilt --quiltrc - "$@") || fail "quilt $*"
-}
-
 # Start the script, and wait until it calls this command, which hangs.
 start_hanging()
 {
@@ -50,16 +45,6 @@ start_hanging()
 	done
 }
 
-test_other_sanitizers_need_another_build()
-{
-	build 0 --sanitize v0.1
-	holds "$OUT/build/built" "-fsanitize=fuzzer-no-link,address,undefined"
-	build 0 --sanitize=thread v0.1
-	holds "$OUT/build/built" "-fsanitize=thread"
-	build 0 v0.1
-	! grep -q fsanitize "$OUT/build/built" || fail "perf still has sanitizers"
-}
-
 test_full_run_and_unchanged_rerun()
 {
 	compiles "a.c b.c c.c evsel.c" v0.1
@@ -69,8 +54,11 @@ test_full_run_and_unchanged_rerun()
 	build 0 --quiet v0.1
 	[[ $PRINTED = "$OUT/perf"$'\n'"perf version 0.1" ]] || fail "not the two lines of --quiet"
 	absent "$TMP/calls.make"
-	absent "$TMP/calls.quilt"
 	absent "$TMP/calls.xz"
+	build 0 --sanitize v0.1
+	holds "$OUT/build/built" "-fsanitize=fuzzer-no-link,address,undefined"
+	build 0 --sanitize=thread v0.1
+	holds "$OUT/build/built" "-fsanitize=thread"
 }
 
 test_changed_series_rebuilds_only_its_files()
@@ -90,36 +78,16 @@ test_changed_series_rebuilds_only_its_files()
 	holds "$OUT/build/b.o" "b 2"
 }
 
-test_patch_adds_and_deletes_files()
+test_series_that_cannot_be_applied()
 {
-	{ echo; differences --label /dev/null --label b/tools/perf/new.c /dev/null <(echo new)
-	  differences --label a/tools/perf/c.c --label /dev/null "$TMP/fixture/linux-0.1/tools/perf/c.c" /dev/null
-	} > "$PATCHES/core/c.patch"
-	echo core/c.patch >> "$SERIES"
-	build 0 v0.1
-	absent "$OUT/linux/tools/perf/c.c"
-	holds "$OUT/linux/tools/perf/new.c" new
-	sed -i /c.patch/d "$SERIES"
-	build 0 v0.1
-	absent "$OUT/linux/tools/perf/new.c"
-	holds "$OUT/linux/tools/perf/c.c" "c 1"
-}
-
-test_patch_that_does_not_apply()
-{
-	sed -i 's/^ b 5/ b five/' "$PATCHES/core/b.patch"
-	refused "Hunk #1 FAILED" v0.1
-	printed "scripts/queue import v0.1 stops at it"
-	write_patch core/b.patch b.c 2 'b two'
 	build 0 v0.1
 	sed -i 's/^ b 5/ b five/' "$PATCHES/core/b.patch"
 	build 2 v0.1
+	printed "core/b.patch"$'\n'"  | error: patch failed: tools/perf/b.c"
+	printed "scripts/queue import v0.1 stops at it"
 	holds "$OUT/linux/tools/perf/b.c" "b two"
 	[[ -x $OUT/perf ]] || fail "the perf of the old tree is gone"
-}
-
-test_missing_patch_and_missing_series()
-{
+	refused "the series does not apply" --clean v0.1
 	echo core/none.patch >> "$SERIES"
 	refused "names core/none.patch, which is not there" v0.1
 	echo "# nothing" > "$SERIES"
@@ -135,12 +103,12 @@ test_patch_of_a_file_that_differs_in_a_substitute_is_refused()
 	printed "version   0.1.3, a s"
 	write_patch core/e.patch evsel.c 2 'e two'
 	refused "core/e.patch touches tools/perf/evsel.c, in which " --clean --mirror "$TMP/mirror" v0.1
-	build 0 --git "$TMP/fixture/linux-0.1" v0.1
+	build 0 --source "$TMP/fixture/linux-0.1" v0.1
 }
 
 test_sources_that_are_refused()
 {
-	local archive=$TMP/fixture/linux-0.1.tar.xz
+	local archive=$TMP/fixture/linux-0.1.tar.xz git=(git -C "$TMP/t/linux-0.1" -c user.name=x -c user.email=x@y)
 
 	rm "$CACHE"/*
 	mkdir "$TMP/t/mirror"
@@ -149,6 +117,11 @@ test_sources_that_are_refused()
 	tar -C "$TMP/t" -czf "$TMP/t/linux-0.1.tar.gz" linux-0.1
 	refused "is version 0.1.7, not 0.1.0" --source "$TMP/t/linux-0.1.tar.gz" v0.1
 	refused "no such file" --source "$TMP/none" v0.1
+	"${git[@]}" init -q
+	"${git[@]}" commit -q --allow-empty -m x
+	refused "has no tag v0.1" --source "$TMP/t/linux-0.1" v0.1
+	"${git[@]}" tag v0.1
+	refused "the pin says" --source "$TMP/t/linux-0.1" v0.1
 	refused "wrong checksum" --mirror "$TMP/t/mirror" v0.1
 	STUB_CURL_STATUS=18 refused "curl: (18)" v0.1
 	printed "check the network"
@@ -156,7 +129,7 @@ test_sources_that_are_refused()
 	# Now the file is in the cache.
 	STUB_CURL_FILE=$archive refused "remove $CACHE/linux-0.1.tar.xz and run it again" v0.1
 	rm "$CACHE"/*
-	STUB_CURL_FILE=$archive build 0 --stop-after apply v0.1
+	STUB_CURL_FILE=$archive build 0 --no-build v0.1
 	truncate -s -30000 "$CACHE/linux-0.1.tar.xz"
 	pin_archive linux-0.1.tar.xz
 	refused "cannot unpack" v0.1
@@ -174,20 +147,10 @@ test_debian_pool_is_the_last_source()
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$TMP/t/mirror"
 	build 0 --clean --mirror "$TMP/t/mirror" v0.1
 	printed "$CACHE/linux-source-0.1_1_all.deb"
-}
-
-test_source_that_the_user_names()
-{
-	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y) source
-
-	rm "$CACHE"/*
-	for source in --git=linux-0.1 --source=linux-0.1.tar.xz; do
-		build 0 "${source/=/=$TMP/fixture/}" v0.1
-	done
-	"${git[@]}" commit -q --allow-empty -m y
-	"${git[@]}" tag -f v0.1 > /dev/null
-	refused "the pin says" --clean --git "$TMP/fixture/linux-0.1" v0.1
-	"${git[@]}" tag -f v0.1 HEAD^ > /dev/null
+	# A tarball that the user names is before both, and replaces what was unpacked.
+	build 0 --source "$TMP/fixture/linux-0.1.tar.xz" v0.1
+	printed "source    file $TMP/fixture/linux-0.1.tar.xz"
+	holds "$OUT/linux/Makefile" "SUBLEVEL = 0"
 }
 
 test_missing_package_is_named()
@@ -210,7 +173,7 @@ test_perf_that_does_not_build()
 	build 0 v0.1
 }
 
-# A new file that quilt doesn't know is an edit, too.
+# A new file is an edit, too, but not what an editor keeps beside a file.
 test_edited_tree_is_refused()
 {
 	local option
@@ -223,22 +186,13 @@ test_edited_tree_is_refused()
 	for option in --quiet --no-patches "--source=$TMP/fixture/linux-0.1.3.tar.xz"; do
 		build 2 "$option" v0.1
 		printed "  edited: tools/perf/c.c"$'\n'"  edited: tools/perf/new.c"$'\n'"apply"
-		printed "quilt refresh"
 		holds "$OUT/linux/tools/perf/c.c" edit
 		holds "$OUT/linux/tools/perf/new.c" mine
 	done
+	[[ $(git --git-dir="$OUT/linux.git" diff --cached HEAD) = *$'\n+edit\n'* ]] || fail "the printed command shows no edit"
 	cd "$TMP"
 	build 0 --clean v0.1
 	! grep -q edit "$OUT/linux/tools/perf/c.c" || fail "--clean left the edit"
-	cd "$OUT/linux/drivers"
-	build 0 --no-patches v0.1
-	build 0 v0.1
-	run_quilt pop
-	build 2 v0.1
-	printed "edited: tools/perf/b.c"
-	printed "quilt push -a"
-	run_quilt push
-	build 0 v0.1
 }
 
 test_foreign_directory_is_left_alone()
@@ -250,28 +204,8 @@ test_foreign_directory_is_left_alone()
 		echo mine > "$OUT/$entry/file"
 		build 2 --clean v0.1
 		holds "$OUT/$entry/file" mine
-		[[ $entry = linux ]] || rm -r "${OUT:?}/$entry"
+		rm -r "$OUT"
 	done
-}
-
-# A copy of the tree has its own patches.
-test_changes_by_quilt_do_not_count_as_edits()
-{
-	build 0 v0.1
-	mkdir "$TMP/t/copy"
-	cp -a "$OUT" "$TMP/t/patches" "$TMP/t/copy"
-	run_quilt add tools/perf/c.c
-	echo edit >> "$OUT/linux/tools/perf/c.c"
-	run_quilt refresh -p ab --no-timestamps --no-index
-	compiles c.c v0.1
-	holds "$OUT/linux/tools/perf/c.c" edit
-	run_quilt delete -r core/b.patch
-	build 0 v0.1
-	holds "$OUT/linux/tools/perf/b.c" "b 2"
-	cp -a "$PATCHES" "$TMP/t/before"
-	OUT=$TMP/t/copy/out run_quilt delete -r
-	absent "$TMP/t/copy/patches/v0.1/core/b.patch"
-	diff -r "$PATCHES" "$TMP/t/before" || fail "quilt in the copy changes the original"
 }
 
 # Kill the whole script and its current step, which has a process group of its own.
@@ -279,7 +213,7 @@ test_next_run_repairs_what_a_killed_run_left()
 {
 	local step
 
-	for step in xz quilt make; do
+	for step in xz make; do
 		start_hanging "$step"
 		kill -9 -- "-$HANGING"
 		kill -9 "$(< "$TMP/hanging")" || echo "the step ended with the script"
@@ -292,7 +226,7 @@ test_next_run_repairs_what_a_killed_run_left()
 
 test_signal_ends_the_step()
 {
-	start_hanging quilt
+	start_hanging xz
 	kill -INT -- "-$HANGING"
 	ends_with 130
 	start_hanging make

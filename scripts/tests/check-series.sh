@@ -80,23 +80,6 @@ test_series_with_a_defect_in_a_patch()
 	fails "core/b.patch: a new script has mode 100644" --fast
 }
 
-test_series_that_quilt_has_refreshed()
-{
-	local command
-
-	write_good_series
-	expect 0 apply-and-build --stop-after apply v0.1
-	sed -i 's/^b two/b zwei/' "$OUT/linux/tools/perf/b.c"
-	QUILTRC=$SCRIPTS_DIR/quiltrc env -C "$OUT/linux" quilt refresh || fail "quilt refresh"
-	fails "core/b.patch: not as git writes it" --fast
-	for command in import export; do
-		expect_status 0 env PBM_CACHE="$CACHE" PBM_PINS="$PINS" PBM_MIRROR='' PBM_PATCHES="$TMP/t/patches" \
-			"$SCRIPTS_DIR/queue" "$command" --out "$TMP/t/queue" v0.1
-	done
-	holds "$PATCHES/core/b.patch" "^+b zwei"
-	check 0 --fast
-}
-
 test_parts_that_are_mailed()
 {
 	write_good_series

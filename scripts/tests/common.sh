@@ -81,7 +81,6 @@ test_five_scripts_have_help_and_refuse_nonsense()
 		refuses "$script" v9.9
 		printed "use one of: v6"
 	done
-	refuses apply-and-build --git /x --source /y v6.16
 	refuses apply-and-build --jobs 0 v6.16
 	refuses apply-and-build --sanitize=memory v6.16
 	refuses fuzz --time 0 v6.16

@@ -116,7 +116,7 @@ make_stubs()
 {
 	local name
 
-	for name in xz quilt make; do
+	for name in xz make; do
 		make_stub "$name"
 	done
 	# bpf-stamp needs libbpf, which this kernel lacks.
