@@ -23,16 +23,13 @@ fails()
 spoil()
 {
 	rm -rf "$PATCHES"
-	write_patch fixes/a.patch a.c 2 'a two'
-	write_patch core/b.patch b.c 2 'b two'
-	write_good_series
+	write_series
 	sed -i "$2" "$PATCHES/$1"
 	fails "$1: $3" --fast
 }
 
 test_series_without_a_patch()
 {
-	write_good_series
 	check 0 --fast
 	printed "2 patches, 0 defects"
 	cp "$PATCHES/core/b.patch" "$PATCHES/core/c.patch"
@@ -82,7 +79,6 @@ test_series_with_a_defect_in_a_patch()
 
 test_parts_that_are_mailed()
 {
-	write_good_series
 	printf 'Fix\n\nIt fixes.\n' > "$SUBMISSION/v0.1/fixes"
 	printf 'Core\n\nIt is new.\n' > "$SUBMISSION/v0.1/core"
 	# The line that the patch now changes comes from the part fixes.
@@ -108,7 +104,6 @@ pack_upstream_test()
 test_parts_are_built_and_tested()
 {
 	pack_upstream_test Success
-	write_good_series
 	printf 'Core\n\nIt is new.\n' > "$SUBMISSION/v0.1/core"
 	sed -i 's/^+b two/+b SAYS 1: bpf-metadata : Ok/' "$PATCHES/core/b.patch"
 	check 0
@@ -127,7 +122,6 @@ test_series_with_a_patch_that_does_not_build_or_fails_its_test()
 {
 	local build
 
-	write_good_series
 	for build in default no_libbpf no_skel libbpf_dynamic; do
 		sed -i "s/^+b .*/+b ERROR in build-$build/" "$PATCHES/core/b.patch"
 		fails "core/b.patch: does not build ($build)"
@@ -152,7 +146,6 @@ test_patches_that_changed_are_built()
 {
 	local git=(git -C "$TMP/t" -c user.name=x -c user.email=x@y)
 
-	write_good_series
 	check 2 --changed
 	printed "--changed=HEAD: git cannot compare $PATCHES with it"
 	"${git[@]}" init -q
@@ -165,7 +158,6 @@ test_patches_that_changed_are_built()
 	built fixes/a.patch
 	# Git does not know the new patch, which is not the last one.
 	write_patch add/c.patch c.c 2 'c two'
-	make_good add/c.patch c.c
 	sed -i -n '/core/ { H; d; }; p; $ { g; s/\n//; p; }' "$SERIES"
 	check 0 --changed
 	built fixes/a.patch add/c.patch core/b.patch

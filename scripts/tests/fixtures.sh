@@ -170,27 +170,34 @@ prepare_tests()
 	ktap_exit_fail_msg "cannot make the fixtures in $TMP"
 }
 
-# Print the differences of two files. There must be some, and then diff has status 1.
-differences()
-{
-	local status=0
-
-	diff -u "$@" || status=$?
-	((status == 1))
-}
-
-# write_patch PART/NAME FILE LINE TEXT: a patch at the end of v0.1's series that changes the line
+# write_patch PART/NAME FILE LINE TEXT: a patch at the end of v0.1's series that changes the line, in the
+# form that check-series.sh accepts
 write_patch()
 {
-	local name=$1 file=$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
+	local name=$1 file=tools/perf/$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
 
 	mkdir -p "$PATCHES/${name%/*}"
-	printf 'Subject: %s\n\n' "$name" > "$PATCHES/$name"
-	differences --label "a/tools/perf/$file" --label "b/tools/perf/$file" \
-		"$base" <(sed "${number}s/.*/$text/" "$base") >> "$PATCHES/$name"
+	cat > "$PATCHES/$name" - <(diff -u --label "a/$file" --label "b/$file" "$base" <(sed "${number}s/.*/$text/" "$base")) <<-END
+		From: A Man <a@man>
+		Subject: perf test: Change ${name%.patch}
+
+		It is two,
+		and was not.
+		---
+		 $file | 2 +-
+		 1 file changed, 1 insertion(+), 1 deletion(-)
+
+		diff --git a/$file b/$file
+	END
 	! grep -q -s -x -F "$name" "$SERIES" || return 0
 	grep -q -s "^# part ${name%%/*}:" "$SERIES" || echo "# part ${name%%/*}: what it is for" >> "$SERIES"
 	echo "$name" >> "$SERIES"
+}
+
+write_series()
+{
+	write_patch fixes/a.patch a.c 2 'a two'
+	write_patch core/b.patch b.c 2 'b two'
 }
 
 start_test()
@@ -200,33 +207,7 @@ start_test()
 	SERIES=$PATCHES/series
 	mkdir -p "$CACHE" "$SUBMISSION/v0.1"
 	cp "$TMP/fixture/linux-0.1.tar.xz" "$CACHE/"
-	write_patch fixes/a.patch a.c 2 'a two'
-	write_patch core/b.patch b.c 2 'b two'
-}
-
-# make_good PART/NAME FILE: give the patch the form that check-series.sh accepts
-make_good()
-{
-	cat - "$PATCHES/$1" > "$PATCHES/$1.new" <<-END
-		From: A Man <a@man>
-		Subject: perf test: Change ${1%.patch}
-
-		It is two,
-		and was not.
-		---
-		 tools/perf/$2 | 2 +-
-		 1 file changed, 1 insertion(+), 1 deletion(-)
-
-		diff --git a/tools/perf/$2 b/tools/perf/$2
-	END
-	sed -e '/^Subject: [^ ]*$/,/^$/d' "$PATCHES/$1.new" > "$PATCHES/$1"
-	rm "$PATCHES/$1.new"
-}
-
-write_good_series()
-{
-	make_good fixes/a.patch a.c
-	make_good core/b.patch b.c
+	write_series
 }
 
 # A shell in the background ignores interrupts, but the script must not.

@@ -19,7 +19,6 @@ submit()
 # Write a git configuration with a name, and with a gpg that fails: git must not call gpg.
 write_submitter()
 {
-	write_good_series
 	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
 	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
 }
@@ -32,7 +31,6 @@ write_letter()
 
 test_submission_needs_a_name_and_a_letter()
 {
-	write_good_series
 	submit 2 --part core
 	printed "git config has no user.name or no user.email"
 	write_submitter
@@ -71,7 +69,6 @@ test_submission_numbers_patches_in_the_letter()
 {
 	write_submitter
 	write_patch core/add-c.patch c.c 2 'c two'
-	make_good core/add-c.patch c.c
 	write_letter core "Of <key>," "then c (<add-c>)."
 	submit 0 --part core
 	holds "$OUT/mails/0000-cover-letter.patch" "then c (2)\."

@@ -33,7 +33,6 @@ series_is()
 
 test_series_becomes_commits_and_the_same_series()
 {
-	write_good_series
 	sed -i '2i # a comment\n# not needed: fixes/x.patch: since v0.1: it has it' "$SERIES"
 	touch "$PATCHES/core/mine.patch"
 	cp -a "$PATCHES" "$TMP/t/before"
@@ -52,7 +51,6 @@ test_series_becomes_commits_and_the_same_series()
 
 test_commits_become_patches()
 {
-	write_good_series
 	sed -i 's/^# part core.*/&\n# of core/' "$SERIES"
 	queue 0 import
 	queue 2 export v0.2
@@ -87,7 +85,6 @@ test_commits_become_patches()
 
 test_comments_stay_when_their_patch_goes()
 {
-	write_good_series
 	sed -i 's,^core/b.patch,&\n# not needed: core/x.patch: since v0.1: it has it,' "$SERIES"
 	queue 0 import
 	run_git reset -q --hard HEAD~
@@ -97,7 +94,6 @@ test_comments_stay_when_their_patch_goes()
 
 test_patches_that_changed_after_the_import_are_kept()
 {
-	write_good_series
 	queue 2 export
 	printed "is not what was imported"
 	queue 0 import
@@ -109,7 +105,6 @@ test_patches_that_changed_after_the_import_are_kept()
 
 test_patch_that_does_not_apply_is_corrected_by_hand()
 {
-	write_good_series
 	sed -i 's/^ b 1/ b one/' "$PATCHES/core/b.patch"
 	queue 1 import
 	printed "correct the patch in $OUT/linux"
