@@ -9,7 +9,6 @@ set -euo pipefail
 SCRIPTS_DIR=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 . "$SCRIPTS_DIR/lib/options.sh"
 . "$SCRIPTS_DIR/lib/pin.sh"
-. "$SCRIPTS_DIR/lib/packages.sh"
 . "$SCRIPTS_DIR/lib/series.sh"
 
 print_usage()
@@ -30,8 +29,6 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
   --rfc             mail the patches as a request for comments
   --out DIR         directory for mails/ and recipients (default:
                     out/TAG-PART-submission)
-  --mirror DIR      passed on to apply-and-build.sh
-  --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
 The series has to pass check-series.sh --fast. The last lines are the commands that send
@@ -72,25 +69,19 @@ choose_patches()
 	mapfile -t CHOSEN < <(series__entries_of "$OPT_PART")
 }
 
-# Print the letter with the numbers of the mails. If it names patches that are not mailed, print
-# only their names and return 1. Only names of patches have a '-' and no '@' in <>, unlike <key> and
-# <a@b>.
+# Set LETTER to the letter with the numbers of the mails. Only names of patches have a '-' and no '@' in <>,
+# unlike <key> and <a@b>.
 number_patches()
 {
-	printf '%s\n' "${CHOSEN[@]}" | awk '
-		NR == FNR { sub(/.*\//, ""); sub(/\.patch$/, ""); mail[$0] = FNR; next }
-		{
-			text = ""
-			while (match($0, /<[^<> @]*-[^<> @]*>/)) {
-				name = substr($0, RSTART + 1, RLENGTH - 2)
-				if (!(name in mail))
-					unknown = unknown " <" name ">"
-				text = text substr($0, 1, RSTART - 1) mail[name]
-				$0 = substr($0, RSTART + RLENGTH)
-			}
-			letter = letter text $0 "\n"
-		}
-		END { printf "%s", unknown ? substr(unknown, 2) : letter; exit unknown != "" }' - "$COVER"
+	local i name script='' unknown
+
+	for i in "${!CHOSEN[@]}"; do
+		name=${CHOSEN[i]##*/}
+		script+="s/<${name%.patch}>/$((i + 1))/g;"
+	done
+	LETTER=$(sed "$script" "$COVER")
+	unknown=$(grep -o '<[^<> @]*-[^<> @]*>' <<<"$LETTER" | paste -s -d ' ') || return 0
+	die "$COVER names $unknown, which is not mailed with it" "correct it; instead of a patch of another part, name the part"
 }
 
 check_cover_letter()
@@ -99,8 +90,7 @@ check_cover_letter()
 		die "$COVER does not begin with a subject and an empty line" "correct it"
 	((OPT_VERSION == 1)) || grep -q -x "Changes in v$OPT_VERSION:" "$COVER" ||
 		die "$COVER does not say what changed" "add 'Changes in v$OPT_VERSION:'"
-	LETTER=$(number_patches) ||
-		die "$COVER names $LETTER, which is not mailed with it" "correct it; instead of a patch of another part, name the part"
+	number_patches
 }
 
 open_output()
@@ -168,29 +158,25 @@ print_commands()
 
 	msg "mails     $MAILS ($(find "$MAILS" -name '*.patch' | wc -l))"
 	msg "recipients $OUT_DIR/recipients ($(wc -l <"$OUT_DIR/recipients"))"
-	[[ -x $(git --exec-path)/git-send-email ]] || msg "git send-email is missing: install git-email"
-	msg "read the mails, then send them with:"
+	msg "read the mails, then send them with git send-email (package git-email):"
 	printf '%s --dry-run %s/*.patch\n' "$command" "$MAILS"
 	printf '%s %s/*.patch\n' "$command" "$MAILS"
 }
 
-OPT_VERSION=1 OPT_RFC=no OPT_PART='' OPT_OUT='' OPT_INSTALL=yes
+OPT_VERSION=1 OPT_RFC=no OPT_PART='' OPT_OUT=''
 
 options__parse "$@" <<-'END'
 	--part:		OPT_PART
 	--version:	OPT_VERSION
 	--rfc		OPT_RFC		yes
 	--out:		OPT_OUT
-	--mirror:	OPT_MIRROR
-	--no-install	OPT_INSTALL	no
 END
 check_options
 load_submitter
 choose_patches
 check_cover_letter
 open_output
-packages__require "$OPT_INSTALL" git perl
-if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" "${OPTIONS_PASSED[@]}" --fast --out "$OUT_DIR/series" "$TAG"; then
+if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" --fast --out "$OUT_DIR/series" "$TAG"; then
 	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"
 	end_failed

@@ -12,7 +12,6 @@
 #	series__parts		print the parts of the series
 #	series__entries_of PART...	print only the patches of these parts
 #	series__on_top_of LETTER	print the parts on which the part of a cover letter is based
-#	series__print_unlisted	the patches in SERIES_DIR that the series does not name
 #
 # Reads:
 #	PBM_PATCHES	directory with the directories of all tags (default: patches)
@@ -46,11 +45,6 @@ series__on_top_of()
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
 }
 
-series__print_unlisted()
-{
-	comm -23 <(cd -- "$SERIES_DIR" && find . -name '*.patch' -printf '%P\n' | sort) <(series__entries "$SERIES_FILE" | sort)
-}
-
 # shellcheck disable=SC2034 # others read SERIES_ID
 series__load()
 {
@@ -67,9 +61,6 @@ series__load()
 		[[ -f $SERIES_DIR/$entry ]] ||
 			die "$SERIES_FILE names $entry, which is not there" "add the file, or remove the entry"
 	done
-	while read -r entry; do
-		warn "$SERIES_DIR/$entry is not in the series and is not applied"
-	done < <(series__print_unlisted)
 	SERIES_ID=$(cd "$SERIES_DIR" && sha256sum -- "${SERIES_PATCHES[@]}" | sha256sum)
 	SERIES_ID="series ${SERIES_ID%% *}"
 }

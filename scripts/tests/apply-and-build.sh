@@ -7,7 +7,7 @@
 
 build()
 {
-	expect "$1" apply-and-build "${@:2}"
+	expect "$1" apply-and-build.sh "${@:2}"
 }
 
 # refused TEXT OPTION...: the run is refused, prints the text, and leaves no perf.
@@ -36,7 +36,7 @@ start_hanging()
 
 	rm -f "$TMP/hanging"
 	set -m
-	STUB_HANG=$1 call_script apply-and-build v0.1 > "$TMP/t/hanging.log" 2>&1 &
+	STUB_HANG=$1 call_script apply-and-build.sh v0.1 > "$TMP/t/hanging.log" 2>&1 &
 	HANGING=$!
 	set +m
 	until [[ -s $TMP/hanging ]]; do
@@ -74,7 +74,6 @@ test_changed_series_rebuilds_only_its_files()
 	! grep -q 'b two' "$OUT/linux/tools/perf/b.c" || fail "the old patch is still applied"
 	echo fixes/a.patch > "$SERIES"
 	compiles b.c v0.1
-	printed "core/b.patch is not in the series"
 	holds "$OUT/build/b.o" "b 2"
 }
 

@@ -177,7 +177,8 @@ write_patch()
 	local name=$1 file=tools/perf/$2 number=$3 text=$4 base=$TMP/fixture/linux-0.1/tools/perf/$2
 
 	mkdir -p "$PATCHES/${name%/*}"
-	cat > "$PATCHES/$name" - <(diff -u --label "a/$file" --label "b/$file" "$base" <(sed "${number}s/.*/$text/" "$base")) <<-END
+	sed "${number}s/.*/$text/" "$base" > "$TMP/new"
+	cat > "$PATCHES/$name" - <(diff -u --label "a/$file" --label "b/$file" "$base" "$TMP/new" || :) <<-END
 		From: A Man <a@man>
 		Subject: perf test: Change ${name%.patch}
 
@@ -210,13 +211,14 @@ start_test()
 	write_series
 }
 
-# A shell in the background ignores interrupts, but the script must not.
+# call_script SCRIPT ARGUMENT... A shell in the background ignores interrupts, but the script must not.
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1.sh" --out "$OUT" "${@:2}"
+		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1" "${@:2}" --out "$OUT"
 }
 
+# expect STATUS SCRIPT ARGUMENT...
 expect()
 {
 	expect_status "$1" call_script "${@:2}"

@@ -7,7 +7,7 @@
 
 call_make_submission()
 {
-	cd "$TMP/t" && unset GIT_DIR && GIT_CONFIG_GLOBAL=$TMP/t/gitconfig call_script make-submission "$@"
+	cd "$TMP/t" && GIT_CONFIG_GLOBAL=$TMP/t/gitconfig call_script make-submission.sh "$@"
 }
 
 # submit STATUS OPTION...
@@ -50,12 +50,12 @@ test_submission_of_a_part()
 	write_letter fixes "It is one."
 	# The line that the patch now changes comes from the part fixes.
 	sed -i 's/b\.c/a.c/g; s/^ b / a /; s/^-b 2/-a two/; s/^+b two/+a zwei/' "$PATCHES/core/b.patch"
-	write_letter core "It is new: <b> of <key>." "" "Changes in v2:" "- none" "" "Applies on top of: fixes"
+	write_letter core "It is new: <x> of <key>." "" "Changes in v2:" "- none" "" "Applies on top of: fixes"
 	submit 0 --part fixes
 	submit 0 --part core --version 2 --rfc
 	[[ $(find "$OUT/mails" -name '*.patch' | wc -l) = 2 ]] || fail "not 2 mails"
 	holds "$OUT/mails/v2-0000-cover-letter.patch" "Subject: \\[RFC PATCH v2 0/1\\] A letter"
-	holds "$OUT/mails/v2-0000-cover-letter.patch" "It is new: <b> of <key>."
+	holds "$OUT/mails/v2-0000-cover-letter.patch" "It is new: <x> of <key>."
 	holds "$OUT"/mails/v2-0001-*.patch "From: A Name <a@name>"
 	holds "$OUT"/mails/v2-0001-*.patch "Signed-off-by: A Name <a@name>"
 	holds "$OUT"/mails/v2-0001-*.patch "+a zwei"

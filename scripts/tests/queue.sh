@@ -5,16 +5,10 @@
 
 . "$(dirname "$0")/fixtures.sh"
 
-call_queue()
-{
-	exec env -u GIT_DIR PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" PBM_MIRROR='' \
-		PBM_PATCHES="$TMP/t/patches" "$SCRIPTS_DIR/queue" "$1" --out "$OUT" "${2:-v0.1}"
-}
-
 # queue STATUS COMMAND [TAG]
 queue()
 {
-	expect_status "$1" call_queue "${@:2}"
+	expect "$1" queue "$2" "${3:-v0.1}"
 }
 
 # Run git as a user whose settings change the form of patches.
