@@ -5,21 +5,8 @@
 # from this release's backports, for tests. Also make clean Debian systems, in which CI and the tests
 # of the package run commands.
 #
-# Usage for packages (after lib/{common,arch}.sh, arch__load, log_to):
-#	debian__unpack NAME PACKAGE...	unpack these packages for ARCH with their dependencies,
-#					and set DEBIAN_DIR. This is done only once. To get
-#					newer packages, remove the directory
-#	debian__unpack_userland		unpack the programs of a guest of ARCH, and the
-#					libraries for cross builds, as one consistent set
-#	debian__unpack_backports PACKAGE...
-#					unpack the backports of these packages once, and set
-#					BACKPORTS_DIR. If there are none, warn and set it to ""
-# Usage for systems (as root, without the other libraries):
-#	debian__make_root DIR RELEASE VARIANT PACKAGES	make a system in DIR, complete or not at
-#					all. RELEASE is a code name, or empty for the release
-#					of this system. VARIANT is a variant of mmdebstrap
-#	debian__run DIR COMMAND [BIND...]	run a shell command in the system in DIR. It
-#					sees the host's BIND, with the same paths
+# For packages, read lib/{common,arch}.sh first, and call arch__load and log_to. debian__make_root and
+# debian__run need root, and no other library.
 #
 # Reads:
 #	CACHE_DIR ARCH_DEBIAN
@@ -69,88 +56,66 @@ debian__configure()
 	[[ ! -f $dir/usr/bin/mawk ]] || ln -sf mawk "$dir/usr/bin/awk"
 }
 
+# debian__fill DIR NAME PACKAGES
 debian__fill()
 {
-	debian__sources | mmdebstrap --variant=extract --architectures="$ARCH_DEBIAN" \
-		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$2" '' "$1" - &&
+	{
+		debian__sources
+		[[ $2 != *-backports ]] || debian__sources "$2" | grep " $2 main\$"
+	} | mmdebstrap --variant=extract --architectures="$ARCH_DEBIAN" \
+		--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$3" '' "$1" - &&
 		debian__relative_links "$1" &&
 		debian__configure "$1"
 }
 
-debian__unpack()
+# debian__try_unpack NAME PACKAGE...: unpack these packages for ARCH with their dependencies, and set
+# DEBIAN_DIR. This is done only once: to get newer packages, remove the directory.
+debian__try_unpack()
 {
-	local name=$1 packages key
+	local name=$1 packages key part
 
-	shift
-	packages=$(printf '%s\n' "$@" | sort -u | paste -s -d ,)
-	key=$(printf '%s\n' "$packages" | sha256sum | cut -c 1-12)
+	packages=$(printf '%s\n' "${@:2}" | sort -u | paste -s -d ,)
+	key=$(sha256sum <<<"$packages" | cut -c 1-12)
 	DEBIAN_DIR=$CACHE_DIR/debian/$name-$ARCH_DEBIAN-$key
-	[[ ! -d $DEBIAN_DIR ]] || return 0
+	part=$DEBIAN_DIR.part
 	mkdir -p -- "$CACHE_DIR/debian"
 	take_lock "$DEBIAN_DIR.lock" "$DEBIAN_DIR"
-	[[ -d $DEBIAN_DIR ]] || debian__unpack_new "$name" "$packages"
+	if [[ ! -d $DEBIAN_DIR ]]; then
+		rm -rf -- "$part"
+		on_exit rm -rf -- "$part"
+		! run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$name" "$packages" ||
+			mv -- "$part" "$DEBIAN_DIR"
+	fi
 	release_lock
+	[[ -d $DEBIAN_DIR ]]
 }
 
-debian__unpack_new()
+debian__unpack()
 {
-	local name=$1 packages=$2 part=$DEBIAN_DIR.part
-
-	[[ -n $(debian__sources) ]] ||
-		die "apt knows no archive of Debian" "on Debian, as root: apt-get update"
-	rm -rf -- "$part"
-	on_exit rm -rf -- "$part"
-	run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$packages" ||
-		die_logged "cannot unpack Debian's packages for $ARCH_DEBIAN" \
-			"check the network and apt's sources, then run it again"
-	mv -- "$part" "$DEBIAN_DIR"
+	debian__try_unpack "$@" || die_logged "cannot unpack Debian's packages for $ARCH_DEBIAN" \
+		"check the network and apt's sources (on Debian, as root: apt-get update), then run it again"
 }
 
+# Unpack the programs of a guest of ARCH, and the libraries for cross builds, as one consistent set.
 debian__unpack_userland()
 {
 	debian__unpack userland "${USERLAND_PACKAGES[@]}"
 }
 
-debian__backports_apt()
-{
-	apt-get -q -y -o Dir::Etc::SourceList="$BACKPORTS_DIR.part/sources.list" -o Dir::Etc::SourceParts=- \
-		-o Dir::State::Lists="$BACKPORTS_DIR.part/lists" -o APT::Sandbox::User=root "$@"
-}
-
-debian__fill_backports()
-{
-	local release=$1 part=$BACKPORTS_DIR.part deb
-
-	shift
-	rm -rf -- "$part"
-	mkdir -p -- "$part/lists/partial" "$part/root" || return
-	debian__sources | sed -n "s/ ${release%-backports} main\$/ $release main/p" >"$part/sources.list" &&
-		test -s "$part/sources.list" &&
-		debian__backports_apt update &&
-		(cd -- "$part" && debian__backports_apt download "${@/%//$release}") || return
-	for deb in "$part"/*.deb; do
-		dpkg -x "$deb" "$part/root" || return
-	done
-	mv -- "$part/root" "$BACKPORTS_DIR" && rm -rf -- "$part"
-}
-
+# debian__unpack_backports PACKAGE...: unpack the backports of these packages, and set BACKPORTS_DIR. If
+# there are none, warn and set it to "".
 debian__unpack_backports()
 {
 	local release
 
 	release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)-backports
-	BACKPORTS_DIR=$CACHE_DIR/debian/$release
-	[[ ! -d $BACKPORTS_DIR ]] || return 0
-	mkdir -p -- "$CACHE_DIR/debian"
-	take_lock "$BACKPORTS_DIR.lock" "$BACKPORTS_DIR"
-	if [[ ! -d $BACKPORTS_DIR ]] &&
-		! run_logged "unpack packages of $release" debian__fill_backports "$release" "$@"; then
-		warn "no packages of $release, see $LOG_FILE; their tests are skipped"
-		BACKPORTS_DIR=
-	fi
-	release_lock
+	debian__try_unpack "$release" "${@/%//$release}" && BACKPORTS_DIR=$DEBIAN_DIR && return
+	warn "no packages of $release, see $LOG_FILE; their tests are skipped"
+	BACKPORTS_DIR=
 }
 
+# debian__make_root DIR RELEASE VARIANT PACKAGES: make a system in DIR, complete or not at all. RELEASE is a
+# code name, or empty for the release of this system. VARIANT is a variant of mmdebstrap.
 debian__make_root()
 {
 	rm -rf -- "$1.part" &&
@@ -159,7 +124,8 @@ debian__make_root()
 		mv -- "$1.part" "$1"
 }
 
-# The mounts end with the command. A chroot is not enough, because perf enters the mount
+# debian__run DIR COMMAND [BIND...]: run a shell command in the system in DIR. It sees the host's BIND, with
+# the same paths. The mounts end with the command. A chroot is not enough, because perf enters the mount
 # namespaces of other processes, and then returns to the root of its own namespace.
 # shellcheck disable=SC2016 # The inner shell has the variables.
 debian__run()
