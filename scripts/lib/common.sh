@@ -103,10 +103,10 @@ run_step()
 	return "$status"
 }
 
-# Wait for whole groups: when a leader has ended, make may still remove half-written files.
+# The lock of an output directory is held until the last process of a group has ended.
 end_by_signal()
 {
-	local pid tries
+	local pid
 
 	trap '' INT TERM HUP
 	for pid in "${STEP_PIDS[@]}"; do
@@ -114,11 +114,6 @@ end_by_signal()
 	done
 	for pid in "${STEP_PIDS[@]}"; do
 		wait "$pid" 2>/dev/null || :
-		for ((tries = 0; tries < 100; tries++)); do
-			kill -0 -- "-$pid" 2>/dev/null || continue 2
-			sleep 0.1
-		done
-		kill -KILL -- "-$pid" 2>/dev/null || :
 	done
 	printf '\n%s: interrupted; you can run it again\n' "$PROGRAM" >&2
 	run_exit_commands
@@ -143,38 +138,33 @@ trap 'end_by_signal INT' INT
 trap 'end_by_signal TERM' TERM
 trap 'end_by_signal HUP' HUP
 
-# All commands that the script starts inherit a lock. So it is held until the last of them has ended.
-# wait_for_lock FD WHO
-wait_for_lock()
-{
-	flock --nonblock "$1" && return
-	msg "# waiting for $2"
-	run_step flock "$1" < /dev/null
-}
-
-# take_lock FILE WHAT, and at its end release_lock
+# take_lock FILE WHAT, and at its end release_lock. All commands that the script starts inherit a lock. So it
+# is held until the last of them has ended.
 take_lock()
 {
 	local fd
 
-	exec {fd}<>"$1"
-	wait_for_lock "$fd" "another run that uses $2"
+	[[ -e $1 ]] || : >"$1"
+	exec {fd}<"$1"
 	LOCK_FDS+=("$fd")
+	flock --nonblock "$fd" && return
+	msg "# waiting for another run that uses $2"
+	run_step flock "$fd" </dev/null
 }
 
 release_lock()
 {
 	local fd=${LOCK_FDS[-1]}
 
-	exec {fd}>&-
+	exec {fd}<&-
 	unset 'LOCK_FDS[-1]'
 }
 
 # The lock for BPF programs on this machine
 take_machine_lock()
 {
-	exec {MACHINE_FD}<"$MACHINE_LOCK"
-	wait_for_lock "$MACHINE_FD" "other tests on this machine"
+	take_lock "$MACHINE_LOCK" "the BPF programs of this machine"
+	MACHINE_FD=${LOCK_FDS[-1]}
 }
 
 log_to()

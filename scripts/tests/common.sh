@@ -101,7 +101,7 @@ test_the_lock_of_the_machine_is_awaited()
 		kill -0 "$HANGING" || fail "it has not waited"
 		((SECONDS < end)) || fail "it does not say that it waits"
 	done
-	holds "$TMP/out" "^# waiting for other tests on this machine"
+	holds "$TMP/out" "^# waiting for another run that uses the BPF programs of this machine"
 	exec {fd}<&-
 	ends_with 0
 	holds "$TMP/out" '^taken'
