@@ -129,7 +129,7 @@ build_perf()
 	local state
 
 	build__load_args "$OPT_SANITIZE"
-	state=$(tree__state; printf 'arg %s\n' "${BUILD_ARGS[@]}"; gcc --version | sed -n 1p; clang --version | sed -n 1p)
+	state=$(tree__git rev-parse HEAD; printf 'arg %s\n' "${BUILD_ARGS[@]}"; gcc --version | sed -n 1p; clang --version | sed -n 1p)
 	[[ ! -x $PERF || $state != "$(cat "$BUILD_DIR/built" 2>/dev/null)" ]] || return 0
 	rm -f -- "$PERF" "$BUILD_DIR/perf" "$BUILD_DIR/built" "$OUT_DIR/bpf-stamp"
 	run_logged "build perf${ARCH_SUFFIX:+ for $ARCH} with $JOBS jobs" build__make ||

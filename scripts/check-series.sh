@@ -52,7 +52,7 @@ END
 check_options()
 {
 	[[ $OPT_FAST = no || -z $OPT_CHANGED ]] || die_usage "--fast builds nothing, and excludes --changed"
-	pin__check_tag "$TAG"
+	pin__load "$TAG"
 	series__load "$TAG"
 }
 
@@ -91,10 +91,11 @@ defect()
 	((++NR_DEFECTS))
 }
 
-# The series has each patch of the pinned tag, or a line "# not needed: PATCH: since|by VERSION: REASON".
+# The series has each patch of the pinned tag, or a line "# not needed: PATCH: since|by VERSION: REASON". In a
+# file in which a substitute of the source differs from the tag, the patched file would differ, too.
 check_entries()
 {
-	local entry pinned
+	local entry pinned differs
 
 	while read -r entry; do
 		defect "$entry" "not in the series"
@@ -105,6 +106,11 @@ check_entries()
 		defect "$entry" "neither in the series nor said to be not needed"
 	done < <(comm -13 <(sed 's/^# not needed: \([^:]*\): [^:]*: ..*/\1/; /^#/d' "$SERIES_FILE" | sort) \
 		<(series__entries "$pinned" | sort))
+	for differs in "${PIN_DIFFERS[@]}"; do
+		while read -r entry; do
+			defect "$entry" "touches ${differs#* }, in which the substitute ${differs% *} differs from the tag"
+		done < <(cd -- "$SERIES_DIR" && grep -l -x -E "(--- a|\+\+\+ b)/${differs#* }" -- "${SERIES_PATCHES[@]}")
+	done
 }
 
 # The order of the parts, line numbers, diffstats and modes are those that git makes of the patches.

@@ -4,11 +4,6 @@
 # Create the patched tree of an output directory, update it to another state of the series, and
 # never lose a user's edits.
 #
-#	tree__use_base		set SOURCE_* if OUT_DIR/linux was unpacked from a pinned source
-#	tree__unpack		unpack the source of SOURCE_*, unless this was done before
-#	tree__update		apply the series, unless this was done before
-#	tree__state		print what identifies the state of the tree
-#
 # Reads:
 #	TAG OUT_DIR SERIES_* SOURCE_* PIN_*
 #
@@ -37,11 +32,7 @@ tree__subject()
 	tree__git log -1 --format=%s "$1" 2>/dev/null || :
 }
 
-tree__state()
-{
-	tree__git rev-parse HEAD
-}
-
+# Set SOURCE_* if OUT_DIR/linux was unpacked from a pinned source.
 # shellcheck disable=SC2034 # the scripts read SOURCE_FROM
 tree__use_base()
 {
@@ -83,6 +74,7 @@ tree__fill()
 		tree__stage && tree__git commit -q -m "$SOURCE_ID $SOURCE_VERSION" && tree__git tag base
 }
 
+# Unpack the source of SOURCE_*, unless this was done before.
 tree__unpack()
 {
 	local base
@@ -92,19 +84,6 @@ tree__unpack()
 	[[ -z $base ]] || tree__check_edits
 	run_logged "unpack ${SOURCE_PATH##*/}" tree__fill ||
 		die_logged "cannot unpack $SOURCE_PATH" "check the file and the space in $OUT_DIR"
-}
-
-# A substitute may differ from the tag. Then the patched file would, too.
-tree__check_substitute()
-{
-	local version file patch
-
-	while read -r version file; do
-		[[ $version = "$SOURCE_VERSION" ]] || continue
-		patch=$(cd -- "$SERIES_DIR" && grep -l -x -E "(--- a|\+\+\+ b)/$file" -- "${SERIES_PATCHES[@]}") || continue
-		die "$patch touches $file, in which the substitute $version differs from the tag" \
-			"keep the series out of that file, or name the source of the tag with --source"
-	done < <(printf '%s\n' "${PIN_DIFFERS[@]}")
 }
 
 tree__apply()
@@ -120,11 +99,11 @@ tree__apply()
 	tree__git tag -f series "$(tree__git commit-tree -p base -m "$SERIES_ID" "$(tree__git write-tree)")"
 }
 
+# Apply the series, unless this was done before.
 tree__update()
 {
 	# A killed git leaves locks.
 	rm -f -- "$OUT_DIR"/linux.git/*.lock
-	((${#SERIES_PATCHES[@]} == 0)) || tree__check_substitute
 	tree__check_edits
 	[[ $(tree__subject HEAD) != "$SERIES_ID" ]] || return 0
 	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__apply || die_logged "the series does not apply" \

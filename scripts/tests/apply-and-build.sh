@@ -95,16 +95,6 @@ test_series_that_cannot_be_applied()
 	holds "$OUT/linux/tools/perf/a.c" "a 2"
 }
 
-test_patch_of_a_file_that_differs_in_a_substitute_is_refused()
-{
-	rm "$CACHE"/*
-	build 0 --mirror "$TMP/mirror" v0.1
-	printed "version   0.1.3, a s"
-	write_patch core/e.patch evsel.c 2 'e two'
-	refused "core/e.patch touches tools/perf/evsel.c, in which " --clean --mirror "$TMP/mirror" v0.1
-	build 0 --source "$TMP/fixture/linux-0.1" v0.1
-}
-
 test_sources_that_are_refused()
 {
 	local archive=$TMP/fixture/linux-0.1.tar.xz git=(git -C "$TMP/t/linux-0.1" -c user.name=x -c user.email=x@y)
@@ -135,21 +125,25 @@ test_sources_that_are_refused()
 	refused "cannot unpack" v0.1
 }
 
-test_debian_pool_is_the_last_source()
+test_sources_have_an_order()
 {
 	rm "$CACHE"/*
 	STUB_CURL_FAILS=kernel/ STUB_CURL_FILE=$TMP/fixture/linux-source-0.1_1_all.deb build 0 v0.1
 	printed "linux-source-0.1_1_all.deb from debian"
+	printed "version   0.1.3, a substitute for v0.1 (0.1.0)"
 	holds "$TMP/calls.curl" "pool:/pool/main/l/linux/linux-source-0.1_1_all.deb$"
 	# The cache is before the mirror, even if the mirror has the first file of the pin.
-	mkdir "$TMP/t/mirror"
-	cp "$TMP/fixture/linux-0.1.tar.xz" "$TMP/t/mirror"
-	build 0 --clean --mirror "$TMP/t/mirror" v0.1
+	build 0 --clean --mirror "$TMP/fixture" v0.1
 	printed "$CACHE/linux-source-0.1_1_all.deb"
-	# A tarball that the user names is before both, and replaces what was unpacked.
-	build 0 --source "$TMP/fixture/linux-0.1.tar.xz" v0.1
-	printed "source    file $TMP/fixture/linux-0.1.tar.xz"
+	# What the user names is before both, and replaces what was unpacked.
+	build 0 --source "$TMP/fixture/linux-0.1" v0.1
+	printed "source    git tree $TMP/fixture/linux-0.1, commit "
 	holds "$OUT/linux/Makefile" "SUBLEVEL = 0"
+	build 0 --source "$TMP/fixture/linux-0.1.3.tar.xz" v0.1
+	printed "which is not in $PINS; its Makefile says 0.1.3"
+	rm "$CACHE"/*
+	build 0 --clean --mirror "$TMP/fixture" v0.1
+	printed "$TMP/fixture/linux-0.1.tar.xz"
 }
 
 test_missing_package_is_named()

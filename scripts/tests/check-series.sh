@@ -59,6 +59,8 @@ test_series_with_a_defect_in_a_header()
 test_series_with_a_defect_in_a_patch()
 {
 	spoil core/b.patch 's/^ b 1/ b one/' "does not apply: patch failed: tools/perf/b.c:1"
+	write_patch core/b.patch evsel.c 2 'e two'
+	fails "core/b.patch: touches tools/perf/evsel.c, in which the substitute 0.1.3 differs from the tag" --fast
 	spoil core/b.patch 's/b\.c/z.c/g' "does not apply: tools/perf/z.c: does not exist in index"
 	spoil core/b.patch 's/^@@ -\([0-9]*\),/@@ -3,/' "not as git writes it: "
 	spoil core/b.patch 's/| 2 +-/| 3 ++-/' "not as git writes it: "

@@ -93,7 +93,6 @@ make_pin()
 	commit	$(git -C "$TMP/fixture/linux-0.1" rev-parse v0.1)
 	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.tar.xz")	0.1.0
 	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TMP/fixture/linux-source-0.1_1_all.deb")	0.1.3
-	source	mirror	linux-0.1.3-perf.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.3.tar.xz")	0.1.3
 	differs	0.1.3	tools/perf/evsel.c
 
 	tag	v0.2	current	0.2.0
@@ -148,7 +147,7 @@ make_fixtures()
 {
 	local git=(git -C "$TMP/fixture/linux-0.1" -c user.name=x -c user.email=x@y)
 
-	mkdir -p "$TMP"/{fixture,stubs,mirror}
+	mkdir -p "$TMP"/{fixture,stubs}
 	make_kernel "$TMP/fixture/linux-0.1" 0
 	make_kernel "$TMP/fixture/linux-0.1.3" 3
 	tar -C "$TMP/fixture" -cJf "$TMP/fixture/linux-0.1.tar.xz" linux-0.1
@@ -158,7 +157,6 @@ make_fixtures()
 	"${git[@]}" commit -q -m x
 	"${git[@]}" tag v0.1
 	make_deb
-	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$TMP/mirror/linux-0.1.3-perf.tar.xz"
 	make_pin
 	make_stubs
 }
