@@ -21,13 +21,14 @@ usage: scripts/check-series.sh [options] TAG
 Checks the patches of patches/TAG/series in order. Each patch
 - has an author, a subject and a changelog, and no trailers;
 - applies without fuzz, and has the form that scripts/queue export gives it;
-- passes checkpatch.pl --strict, except for the findings in submission/checkpatch;
+- passes checkpatch.pl --strict, except for findings that submission/checkpatch lists, a
+  line "PATCH TYPE REASON..." for each;
 - builds, and passes perf test bpf-metadata.
 The series has each patch of the pinned tag, or a line that says why it is not needed.
 
 A part with a letter, submission/TAG/PART, is mailed. So it is also applied, built and tested
 on the unpatched tree, after only the parts that its letter names under "Applies on top
-of:". The part core also has to pass upstream's own test of BPF metadata.
+of:", with upstream's own test of BPF metadata, too.
 TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
   --fast            no builds and no perf test: half a minute instead of an hour
@@ -41,7 +42,6 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
   --no-install      install nothing; if packages are missing, print the apt line and end
   -h, --help        this text
 
-submission/checkpatch has a line "PATCH TYPE REASON..." for each accepted finding.
 Prints a line for each defect; the last line is "N patches, N defects".
 Environment: PBM_PATCHES, PBM_PINS, PBM_MIRROR and PBM_CACHE as for apply-and-build.sh;
 PBM_SUBMISSION, the directory with checkpatch and letters (default: submission)
@@ -218,21 +218,20 @@ run_perf_test()
 	(cd -- "$TREE_DIR/tools/perf" && "$OUT_DIR/build-default/perf" test "$@" 2>&1)
 }
 
-# Before the patch that adds the test, there is no test to run.
+# check_perf_test NAME...: run these tests. Before the patch that adds the test, there is no test to run.
 check_perf_test()
 {
-	local list
+	local list log=$OUT_DIR/test.log
 
 	# No pipe to grep -q: it may close the pipe before perf has written everything.
 	if ! list=$(run_perf_test list); then
 		defect "$PATCH" "perf test list fails"
 	elif [[ $list != *bpf-metadata* ]]; then
 		return 0
-	elif ! run_perf_test bpf-metadata >"$OUT_DIR/test.log" || grep -q 'FAILED!' "$OUT_DIR/test.log" ||
-		! grep -q ': Ok$' "$OUT_DIR/test.log"; then
-		defect "$PATCH" "perf test bpf-metadata fails or runs nothing, see $OUT_DIR/test.log"
+	elif ! run_perf_test "$@" >"$log" || grep -q 'FAILED!' "$log" || ! grep -q ': Ok$' "$log"; then
+		defect "$PATCH" "perf test $* fails or runs nothing, see $log"
 	else
-		msg "$PATCH: perf test bpf-metadata passes"
+		msg "$PATCH: perf test $* passes"
 	fi
 }
 
@@ -245,7 +244,7 @@ check_builds()
 		check_build no_skel BUILD_BPF_SKEL=0 || :
 		check_build libbpf_dynamic BUILD_BPF_SKEL=0 LIBBPF_DYNAMIC=1 || :
 	fi
-	check_perf_test
+	check_perf_test bpf-metadata
 }
 
 # If a patch does not apply, later patches are not tried, because they may depend on it.
@@ -265,18 +264,8 @@ check_patches()
 	done
 }
 
-# Upstream's test ends with status 0 even if it is skipped, so look for its message.
-check_upstream_test()
-{
-	local test=$BASE_DIR/tools/perf/tests/shell/test_bpf_metadata.sh
-
-	[[ -f $test ]] || return 0
-	PATH=$OUT_DIR/build-default:$PATH bash "$test" >"$OUT_DIR/upstream.log" 2>&1 || :
-	grep -q -F '[Success]' "$OUT_DIR/upstream.log" ||
-		defect "$PATCH" "${test##*/} says: $(tail -n 1 "$OUT_DIR/upstream.log")"
-}
-
-# check_part PART: check a part that has a letter, on top of only the parts that it needs
+# check_part PART: check a part that has a letter, on top of only the parts that it needs. "BPF metadata" is
+# in the name of upstream's own test.
 check_part()
 {
 	local PATCH=$1 below=() patch reason
@@ -292,8 +281,7 @@ check_part()
 	[[ " ${BUILT[*]}" = *" $PATCH/"* ]] || return 0
 	write_tree
 	check_build default BUILD_BPF_SKEL=1 || return 0
-	check_perf_test
-	[[ $PATCH != core ]] || check_upstream_test
+	check_perf_test bpf-metadata "BPF metadata"
 }
 
 check_parts()

@@ -3,19 +3,16 @@
 #
 # Call perf's makefiles (after arch__load).
 #
-#	build__load_args KIND	set BUILD_ARGS, the arguments of make, for no sanitizers (''), or for
-#				those of 'address' or 'thread'
-#	build__make		make perf in BUILD_DIR from TREE_DIR, with BUILD_ARGS
-#
 # Reads:
 #	CACHE_DIR TREE_DIR BUILD_DIR JOBS CROSS_*
 
 . "${BASH_SOURCE[0]%/*}/common.sh"
 
-# perf links with the library of Debian's python3, so PYTHON names this python3, which may not be
-# the first in PATH. Only perf of v7.3 has code in Rust, and it builds without Rust, too. A cross
-# build includes a header that new kernels generate and an old linux-libc-dev lacks. A cross build
-# and a build with sanitizers cannot use the Python, Perl and Java of this machine, which are for
+# build__load_args KIND: set BUILD_ARGS, the arguments of make, for no sanitizers (''), or for those of
+# 'address' or 'thread'. perf links with the library of Debian's python3, so PYTHON names this python3,
+# which may not be the first in PATH. Only perf of v7.3 has code in Rust, and it builds without Rust, too.
+# A cross build includes a header that new kernels generate and an old linux-libc-dev lacks. A cross
+# build and a build with sanitizers cannot use the Python, Perl and Java of this machine, which are for
 # another architecture and without sanitizers.
 build__load_args()
 {
@@ -41,8 +38,8 @@ build__generate_headers()
 			"$TREE_DIR/scripts/syscall.tbl" "$BUILD_DIR/uapi/asm/unistd_64.h"
 }
 
-# Do not write Python bytecode into the tree. perf's build runs shellcheck on its tests, and the
-# user's .shellcheckrc could make it fail.
+# Make perf in BUILD_DIR from TREE_DIR, with BUILD_ARGS. Do not write Python bytecode into the tree. perf's
+# build runs shellcheck on its tests, and the user's .shellcheckrc could make it fail.
 #
 # If ccache is installed, objects that any output directory of this user had before are not compiled
 # again. perf's makefiles pass absolute paths. With CCACHE_BASEDIR, those of options do not count. The

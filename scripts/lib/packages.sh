@@ -3,11 +3,6 @@
 #
 # Install missing Debian packages, or print the command that installs them.
 #
-# Usage (after lib/common.sh, and log_to for an install):
-#	packages__require_build yes|no [-P nocheck]	require the Build-Depends of debian/control;
-#							-P nocheck leaves out those of the tests
-#	packages__require yes|no PACKAGE...	require other packages
-#
 # If packages are missing, yes installs them, and no dies with the exact apt line. Without root, nothing
 # can be installed, so "yes" is the same as "no". Without apt, the build fails if something is missing.
 # apt marks the packages as automatically installed, so "apt-get autoremove" removes them again.
@@ -45,11 +40,14 @@ packages__provide()
 		die_logged "apt-get could not install: $missing" "check the network and apt's sources, then run it again"
 }
 
+# packages__require_build yes|no [-P nocheck]: require the Build-Depends of debian/control; -P nocheck leaves
+# out those of the tests
 packages__require_build()
 {
 	packages__provide "$1" "$(packages__missing "${@:2}")" build-dep "${@:2}" "$REPO_DIR"
 }
 
+# packages__require yes|no PACKAGE...
 packages__require()
 {
 	local wanted

@@ -6,13 +6,6 @@
 # patches/TAG/series names patches as PART/NAME.patch below patches/TAG, part by part; see
 # Documentation/maintaining.rst. A patch that does the same on both tags has the same name.
 #
-#	series__load [TAG]	read the series; die if it or one of its patches is missing. Without
-#				TAG, use no patches
-#	series__entries FILE	print the patches that a series names
-#	series__parts		print the parts of the series
-#	series__entries_of PART...	print only the patches of these parts
-#	series__on_top_of LETTER	print the parts on which the part of a cover letter is based
-#
 # Reads:
 #	PBM_PATCHES	directory with the directories of all tags (default: patches)
 # Sets:
@@ -25,26 +18,31 @@
 
 SERIES_TOP=$(realpath -m -- "${PBM_PATCHES:-$REPO_DIR/patches}")
 
+# series__entries FILE: print the patches that a series names
 series__entries()
 {
 	sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e 's/^[[:space:]]*//' -e '/^$/d' "$1"
 }
 
+# Print the parts of the series.
 series__parts()
 {
 	printf '%s\n' "${SERIES_PATCHES[@]%%/*}" | uniq
 }
 
+# series__entries_of PART...: print only the patches of these parts
 series__entries_of()
 {
 	printf '%s\n' "${SERIES_PATCHES[@]}" | awk -F / -v parts=" $* " 'index(parts, " " $1 " ")'
 }
 
+# series__on_top_of LETTER: print the parts on which the part of a cover letter is based
 series__on_top_of()
 {
 	sed -n '/^Applies on top of:/,/^$/ { s/^Applies on top of://; s/[, ]\+/\n/g; p }' "$1" | sed '/^$/d'
 }
 
+# series__load [TAG]: read the series; die if it or one of its patches is missing. Without TAG, use no patches.
 # shellcheck disable=SC2034 # others read SERIES_ID
 series__load()
 {

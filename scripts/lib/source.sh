@@ -3,13 +3,6 @@
 #
 # Find, fetch, verify and unpack the kernel source of a tag.
 #
-#	source__find_or_fetch	set SOURCE_* to the first of these that exists: a pinned file (see
-#				PIN_SOURCES) in the cache, in OPT_MIRROR, or one that curl fetches
-#				from kernel.org or from Debian's pool. Its sha256 is verified
-#	source__use PATH TAG	set SOURCE_* to this tarball, or to the tag in this git tree
-#	source__unpack DIR	unpack what perf needs of the source
-#	source__stream		print the source as a tar archive with one top directory
-#
 # Reads:
 #	OPT_MIRROR	a directory, or empty
 #	PIN_*		of pin__load
@@ -64,6 +57,8 @@ source__fetch()
 	return 1
 }
 
+# Set SOURCE_* to the first of these that exists: a pinned file in the cache, in OPT_MIRROR, or one that curl
+# fetches from kernel.org or from Debian's pool.
 source__find_or_fetch()
 {
 	local dir entry origin file sum version
@@ -119,6 +114,7 @@ source__use_tarball()
 	warn "$1 has sha256 $sum, which is not in $PINS_FILE; its Makefile says $SOURCE_VERSION"
 }
 
+# source__use PATH TAG: set SOURCE_* to this tarball, or to the tag in this git tree
 source__use()
 {
 	if [[ -d $1 ]]; then
@@ -129,6 +125,7 @@ source__use()
 	fi
 }
 
+# Print the source as a tar archive with one top directory.
 source__stream()
 {
 	case $SOURCE_ID:$SOURCE_PATH in
