@@ -26,13 +26,12 @@ usage: scripts/apply-and-build.sh [options] TAG
 Builds perf from the kernel TAG with the patches of patches/TAG/series.
 TAG is one of: $(pin__list | paste -s -d ' ')
 
-Source (default: the first found of: unpacked earlier, cache, mirror, kernel.org, Debian):
-  --source PATH     a tarball of the kernel, or a git tree that has TAG
+  --source PATH     a tarball of the kernel, or a git tree that has TAG (default: the first
+                    found of: unpacked earlier, cache, mirror, kernel.org, Debian)
   --mirror DIR      look in DIR for the pinned files, and download them only if they are
                     not there (default: \$PBM_MIRROR)
   --no-patches      build the unpatched tag, to compare with it
-
-Build and output:
+  --no-build        only make the patched tree
   --arch ARCH       $(arch__list | paste -s -d ' ') (default: this machine's; cross-built: arm64)
   --out DIR         directory for the results. Default: out/TAG, followed by -ARCH for a
                     foreign architecture, by -unpatched for --no-patches, and by -sanitize
@@ -43,9 +42,8 @@ Build and output:
   --jobs N          parallel jobs (default: number of CPUs)
   --clean           first remove linux/ with its edits, and what was built from it
   --no-install      install nothing; if packages are missing, print the apt line and end
-  --no-build        only make the patched tree
   --quiet           print only errors, warnings and the last two lines
-  --help            this text
+  -h, --help        this text
 
 Results in DIR: linux/ (the patched tree), linux.git/ (what git knows of it), build/ (the
 objects), perf, apply-and-build.log; and bpf-stamp of tools/, but not with --no-patches or
@@ -54,7 +52,6 @@ a foreign ARCH
 Environment:
   PBM_CACHE         cache of downloads (default: \$XDG_CACHE_HOME/perf-bpf-metadata, else
                     ~/.cache/perf-bpf-metadata)
-  PBM_MIRROR        default of --mirror
   PBM_PATCHES       directory with the series, TAG/series, and their patches (default: patches)
   PBM_PINS          the table of tags, sources and checksums (default: scripts/pins)
 
@@ -109,16 +106,15 @@ print_inputs()
 
 check_features()
 {
-	local options feature missing=()
+	local built missing
 
-	options=$("${CROSS_RUN[@]}" "$BUILD_DIR/perf" version --build-options 2>> "$LOG_FILE") ||
+	built=$("${CROSS_RUN[@]}" "$BUILD_DIR/perf" version --build-options 2>>"$LOG_FILE") ||
 		die_logged "$BUILD_DIR/perf does not run" "run it again with --clean"
-	for feature in "${MANDATORY_FEATURES[@]}"; do
-		grep -q "\[ *on *\] *# *$feature\b" <<< "$options" || missing+=("$feature")
-	done
-	((${#missing[@]})) || return 0
+	missing=$(comm -23 <(printf '%s\n' "${MANDATORY_FEATURES[@]}" | sort) \
+		<(sed -n 's/.*\[ *on *\] *# *\([A-Z_]*\).*/\1/p' <<<"$built" | sort) | paste -s -d ' ')
+	[[ -n $missing ]] || return 0
 	grep -h -E 'Warning: Disabled|disables|is disabled' "$LOG_FILE" | sort -u | sed 's/^/  /' >&2 || :
-	die "this perf was built without: ${missing[*]}" \
+	die "this perf was built without: $missing" \
 		"install what the lines above name, as root: apt-get install --reinstall PACKAGE; then run it again with --clean"
 }
 
@@ -141,7 +137,7 @@ build_perf()
 
 make_bpf_stamp()
 {
-	make "$@" -C "$REPO_DIR/tools" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}"
+	make -C "$REPO_DIR/tools" LINUX="$TREE_DIR" BUILD="$BUILD_DIR" OUTPUT="$OUT_DIR" "${BUILD_ARGS[@]}" "$@"
 }
 
 build_bpf_stamp()

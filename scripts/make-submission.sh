@@ -16,11 +16,11 @@ print_usage()
 	cat <<END
 usage: scripts/make-submission.sh [options] --part PART TAG
 
-Makes a mail of each patch of a part of patches/TAG/series. You are the sender and
-sign off each patch, with the name and address of git config user.name and user.email. The
-first mail is the letter submission/TAG/PART. Its last paragraph names the parts that
-must be applied first: "Applies on top of: PART, PART". It names NAME.patch as <NAME>, and
-the script replaces this by the number of the mail.
+Makes a mail of each patch of a part of patches/TAG/series, which has to pass check-series.sh
+--fast. You are the sender and sign off each patch, with the name and address of git config
+user.name and user.email. The first mail is the letter submission/TAG/PART. Its last paragraph
+names the parts that must be applied first: "Applies on top of: PART, PART". It names
+NAME.patch as <NAME>, and the script replaces this by the number of the mail.
 TAG is one of: $(pin__list_patched | paste -s -d ' ')
 
   --part PART       the part, which must have a letter
@@ -31,8 +31,7 @@ TAG is one of: $(pin__list_patched | paste -s -d ' ')
                     out/TAG-PART-submission)
   -h, --help        this text
 
-The series has to pass check-series.sh --fast. The last lines are the commands that send
-the mails. The first command has the option --dry-run.
+The last lines are the commands that send the mails; the first has the option --dry-run.
 Exit status: 0 done, 1 the series is refused, 2 could not run.
 Environment: as for check-series.sh
 END
@@ -59,14 +58,13 @@ load_submitter()
 # Set CHOSEN, the patches to mail, and BELOW, the patches that the reader's tree already has.
 choose_patches()
 {
-	local parts below
+	local below
 
-	mapfile -t parts < <(series__parts)
-	[[ " ${parts[*]} " = *" $OPT_PART "* && -f $COVER ]] ||
+	mapfile -t CHOSEN < <(series__entries_of "$OPT_PART")
+	[[ ${#CHOSEN[@]} != 0 && -f $COVER ]] ||
 		die "--part '$OPT_PART': not a part with a letter" "use one of: $(ls -x -w 0 "$LETTERS_DIR" 2>/dev/null)"
 	mapfile -t below < <(series__on_top_of "$COVER")
 	mapfile -t BELOW < <(series__entries_of "${below[@]}")
-	mapfile -t CHOSEN < <(series__entries_of "$OPT_PART")
 }
 
 # Set LETTER to the letter with the numbers of the mails. Only names of patches have a '-' and no '@' in <>,
@@ -110,25 +108,20 @@ run_git()
 	clean_git -C "$REPO" -c user.name="$NAME" -c user.email="$EMAIL" "$@"
 }
 
-# import_patches PATCH...: make a commit of the sender from each patch
-import_patches()
+# Make a commit of the sender from each patch. git takes subject and text of the cover letter from the
+# description of the branch.
+make_mails()
 {
-	local patch
-
-	for patch; do
-		{ echo "From: $NAME <$EMAIL>" && tail -n +2 "$SERIES_DIR/$patch"; } | run_git am -q -k || return
-	done
-}
-
-# git takes subject and text of the cover letter from the description of the branch.
-format_mails()
-{
-	local options=(--cover-letter --cover-from-description=subject --signoff --numbered --thread=shallow)
+	local options=(--cover-letter --cover-from-description=subject --signoff --numbered --thread=shallow) patch
 
 	((OPT_VERSION == 1)) || options+=(--reroll-count "$OPT_VERSION")
 	[[ $OPT_RFC = no ]] || options+=(--rfc)
-	run_git config branch.mails.description "$LETTER"
-	run_git format-patch -q "${options[@]}" --output-directory "$MAILS" below..mails
+	run_git checkout -q -B mails "base/$TAG" || return
+	for patch in "${BELOW[@]}" "${CHOSEN[@]}"; do
+		{ echo "From: $NAME <$EMAIL>" && tail -n +2 "$SERIES_DIR/$patch"; } | run_git am -q -k || return
+	done
+	run_git config branch.mails.description "$LETTER" &&
+		run_git format-patch -q "${options[@]}" --output-directory "$MAILS" -"${#CHOSEN[@]}"
 }
 
 # --no-tree is needed, because the source may have only the part of the tree that perf needs.
@@ -144,12 +137,6 @@ write_recipients()
 	(cd -- "$BASE" && maintainers --no-l | sed 's/^/--to=/' &&
 		maintainers --no-m --no-r | sed 's/^/--cc=/') >"$OUT_DIR/recipients" &&
 		grep -q '^--to=' "$OUT_DIR/recipients"
-}
-
-make_mails()
-{
-	run_git checkout -q -B below "base/$TAG" && import_patches "${BELOW[@]}" &&
-		run_git checkout -q -B mails && import_patches "${CHOSEN[@]}" && format_mails
 }
 
 print_commands()

@@ -5,34 +5,29 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# common.sh: a script ends with status 2 after an unexpected error.
+# in_script SCRIPT [ARGUMENT...]: run a script that has read the libraries
+in_script()
+{
+	bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/options.sh'; print_usage() { echo 'usage: x.sh'; }; $1" x.sh "${@:2}"
+}
+
 test_unexpected_errors_end_a_script_with_status_2()
 {
-	local command status
+	local command
 
 	# shellcheck disable=SC2016 # for the inner shell
 	for command in 'echo "$nowhere"' 'exit 1' 'false' 'echo $((1 / 0))'; do
-		status=0
-		PRINTED=$(bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; $command" x.sh 2>&1) || status=$?
-		((status == 2)) || fail "$command: status $status"
+		expect_status 2 in_script "$command"
 		printed "x.sh: error: unexpected"
 	done
-	status=0
-	bash -c "set -euo pipefail; . '$SCRIPTS_DIR/lib/common.sh'; end_failed" x.sh || status=$?
-	((status == 1)) || fail "end_failed: status $status"
+	expect_status 1 in_script end_failed
 }
 
-# Run a script that prints the variables that its options set.
+# Print the variables that options set.
 call_options()
 {
 	# shellcheck disable=SC2016 # for the inner shell
-	bash -c '
-		set -euo pipefail
-		for lib in common options; do
-			. "$0/lib/$lib.sh"
-		done
-		print_usage() { echo "usage: x.sh"; }
-		OUT=out
+	in_script 'OUT=out
 		options__parse "$@" <<-END
 			--clean		CLEAN	yes
 			--out:		OUT
@@ -41,8 +36,7 @@ call_options()
 			--jobs:		JOBS
 			--quiet		PBM_QUIET	1
 		END
-		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" / "${OPTIONS_PASSED[@]}" "$TAG"' \
-		"$SCRIPTS_DIR" "$@"
+		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" / "${OPTIONS_PASSED[@]}" "$TAG"' "$@"
 }
 
 # options_set WANT OPTION...: fail unless call_options prints WANT
@@ -74,7 +68,7 @@ test_five_scripts_have_help_and_refuse_nonsense()
 	local script
 
 	for script in apply-and-build check-series fuzz make-submission run-selftests; do
-		PRINTED=$("$SCRIPTS_DIR/$script.sh" --help) || fail "$script.sh --help: status $?"
+		expect_status 0 "$SCRIPTS_DIR/$script.sh" --help
 		printed "usage: scripts/$script.sh"
 		refuses "$script" --frobnicate v6.16
 		refuses "$script" v6.16 v6.16
@@ -91,17 +85,16 @@ test_five_scripts_have_help_and_refuse_nonsense()
 
 test_the_lock_of_the_machine_is_awaited()
 {
-	local command=". '$SCRIPTS_DIR/lib/common.sh'; MACHINE_LOCK=$TMP/t; take_machine_lock; echo taken; read -r || :" fd end=$((SECONDS + 20))
+	local fd end=$((SECONDS + 20))
 
 	exec {fd}< "$TMP/t"
 	flock "$fd"
-	bash -c "set -euo pipefail; $command" x.sh < /dev/null > "$TMP/out" {fd}<&- &
+	in_script "MACHINE_LOCK=$TMP/t; take_machine_lock; echo taken" < /dev/null > "$TMP/out" {fd}<&- &
 	HANGING=$!
-	until [[ -s $TMP/out ]]; do
+	until grep -q '^# waiting for another run that uses the BPF programs' "$TMP/out"; do
 		kill -0 "$HANGING" || fail "it has not waited"
 		((SECONDS < end)) || fail "it does not say that it waits"
 	done
-	holds "$TMP/out" "^# waiting for another run that uses the BPF programs of this machine"
 	exec {fd}<&-
 	ends_with 0
 	holds "$TMP/out" '^taken'

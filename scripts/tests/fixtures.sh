@@ -74,7 +74,7 @@ make_deb()
 {
 	local dir=$TMP/fixture/deb
 
-	mkdir -p "$dir/DEBIAN" "$dir/usr/src"
+	mkdir -p "$dir"/{DEBIAN,usr/src}
 	cp "$TMP/fixture/linux-0.1.3.tar.xz" "$dir/usr/src/linux-source-0.1.tar.xz"
 	printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@y>\nDescription: x\n' > "$dir/DEBIAN/control"
 	dpkg-deb -b "$dir" "$TMP/fixture/linux-source-0.1_1_all.deb" > /dev/null
@@ -85,41 +85,21 @@ print_sum()
 	sha256sum "$1" | cut -d ' ' -f 1
 }
 
-make_pin()
-{
-	cat > "$TMP/pins" <<-END
-	# comment
-	tag	v0.1	pinned	0.1.0
-	commit	$(git -C "$TMP/fixture/linux-0.1" rev-parse v0.1)
-	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.tar.xz")	0.1.0
-	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TMP/fixture/linux-source-0.1_1_all.deb")	0.1.3
-	differs	0.1.3	tools/perf/evsel.c
-
-	tag	v0.2	current	0.2.0
-	source	mirror	linux-0.2.tar.xz	0	0.2.0
-	END
-}
-
-# Make a stub, which logs its call and runs the real command, unless STUB_HANG names it.
-make_stub()
-{
-	cat > "$TMP/stubs/$1" <<-END
-	#!/bin/bash
-	[[ \${STUB_HANG:-} != $1 ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
-	echo "\$*" >> "$TMP/calls.$1"
-	PATH=$REAL_PATH exec $1 "\$@"
-	END
-}
-
+# Stubs of xz and make log their calls and run the real commands, unless STUB_HANG names them.
 make_stubs()
 {
 	local name
 
 	for name in xz make; do
-		make_stub "$name"
+		cat > "$TMP/stubs/$name" <<-END
+		#!/bin/bash
+		[[ \${STUB_HANG:-} != $name ]] || { echo \$\$ > "$TMP/hanging"; exec sleep 60; }
+		# bpf-stamp needs libbpf, which this kernel lacks.
+		[[ \$* != *"/tools LINUX="* ]] || exit 0
+		echo "\$*" >> "$TMP/calls.$name"
+		PATH=$REAL_PATH exec $name "\$@"
+		END
 	done
-	# bpf-stamp needs libbpf, which this kernel lacks.
-	sed -i '2i [[ $* != *"/tools LINUX="* ]] || exit 0' "$TMP/stubs/make"
 	cat > "$TMP/stubs/dpkg-checkbuilddeps" <<-'END'
 	#!/bin/sh
 	[ -z "${STUB_MISSING:-}" ] || { echo "dpkg-checkbuilddeps: error: unmet build dependencies: $STUB_MISSING"; exit 1; }
@@ -157,7 +137,17 @@ make_fixtures()
 	"${git[@]}" commit -q -m x
 	"${git[@]}" tag v0.1
 	make_deb
-	make_pin
+	cat > "$TMP/pins" <<-END
+	# comment
+	tag	v0.1	pinned	0.1.0
+	commit	$("${git[@]}" rev-parse v0.1)
+	source	kernel.org	linux-0.1.tar.xz	$(print_sum "$TMP/fixture/linux-0.1.tar.xz")	0.1.0
+	source	debian	linux-source-0.1_1_all.deb	$(print_sum "$TMP/fixture/linux-source-0.1_1_all.deb")	0.1.3
+	differs	0.1.3	tools/perf/evsel.c
+
+	tag	v0.2	current	0.2.0
+	source	mirror	linux-0.2.tar.xz	0	0.2.0
+	END
 	make_stubs
 }
 

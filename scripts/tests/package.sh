@@ -11,16 +11,11 @@
 REPO_DIR=${SCRIPTS_DIR%/*}
 TAG=${PBM_TAG:-v6.16}
 
+# Run a command in the Debian. BPF programs belong to the machine, so take its lock.
 in_root()
-{
-	debian__run "$ROOT" "cd /tmp && $1"
-}
-
-# Take the lock of the machine, because BPF programs belong to the machine, not to the clean Debian.
-in_root_alone()
 (
 	exec {fd}</sys/kernel
-	flock "$fd" && in_root "$1"
+	flock "$fd" && debian__run "$ROOT" "cd /tmp && $1"
 )
 
 # Print all files but those that apt, perf and man write when they run. The sizes of directories are
@@ -32,53 +27,43 @@ list_root()
 		-type d -printf '%P %M %u\n' -o -printf '%P %M %u %s %l\n' | sort
 }
 
-says()
+# shows REGEX COMMAND: fail unless the command succeeds in the Debian, and prints this
+shows()
 {
+	expect_status 0 in_root "$2"
 	grep -qE -e "$1" <<<"$PRINTED" || fail "no '$1' in the output"
 }
 
 # perf's shell tests call "perf". They must find this perf instead of the distribution's.
 test_perf_test()
 {
-	printf '%s\n' '#!/bin/sh' 'echo another perf; exit 1' >"$ROOT/usr/bin/perf"
-	chmod 755 "$ROOT/usr/bin/perf"
-	expect_status 0 in_root_alone 'perf_bpfmeta test -v bpf-metadata'
-	says ': Ok'
+	printf '%s\n' '#!/bin/sh' 'echo another perf; exit 1' | install -m 755 /dev/stdin "$ROOT/usr/bin/perf"
+	shows ': Ok' 'perf_bpfmeta test -v bpf-metadata'
 	! grep -E ': (Skip|FAILED)' <<<"$PRINTED" || fail "not all tests have passed"
 	rm "$ROOT/usr/bin/perf"
-	expect_status 0 in_root 'perf_bpfmeta check feature bpf-metadata'
 	expect_status 1 in_root 'command -v perf'
 }
 
 test_man_pages()
 {
-	local command page tool
+	local page tool
 
-	expect_status 0 in_root 'perf_bpfmeta record --help'
-	says '^ +--bpf-metadata='
+	shows '^ +--bpf-metadata=' 'perf_bpfmeta record --help'
 	! grep -F '.ft C' <<<"$PRINTED" || fail "the page shows commands of roff"
-	for command in report inject; do
-		expect_status 0 in_root "perf_bpfmeta help $command"
-		says "^PERF-${command^^}\\(1\\)"
-	done
+	shows '^PERF-INJECT\(1\)' 'perf_bpfmeta help inject'
 	for page in "$REPO_DIR"/tools/man/*; do
-		page=$(basename "$page")
-		tool=${page%.*}
-		expect_status 0 in_root "$tool --help && man $tool"
-		says "^${tool^^}\\(${page##*.}\\)"
+		page=${page##*/} tool=${page%.*}
+		shows "^${tool^^}\\(${page##*.}\\)" "$tool --help && man $tool"
 	done
 }
 
 # "perf script report NAME" runs a shell script that calls "perf".
 test_scripts_and_tips()
 {
-	expect_status 0 in_root 'perf_bpfmeta script -l'
-	says 'failed-syscalls'
-	expect_status 0 in_root_alone 'perf_bpfmeta record -B -N -e cpu-clock seq 1000000 >/dev/null'
-	expect_status 0 in_root 'perf_bpfmeta script report stackcollapse'
-	says '^seq [0-9]+$'
-	expect_status 0 in_root 'perf_bpfmeta report --stdio'
-	says '^# \(Tip: '
+	shows 'failed-syscalls' 'perf_bpfmeta script -l'
+	expect_status 0 in_root 'perf_bpfmeta record -B -N -e cpu-clock seq 1000000 >/dev/null'
+	shows '^seq [0-9]+$' 'perf_bpfmeta script report stackcollapse'
+	shows '^# \(Tip: ' 'perf_bpfmeta report --stdio'
 	! grep 'Cannot load tips' <<<"$PRINTED" || fail "perf has no tips"
 }
 
@@ -86,10 +71,9 @@ test_scripts_and_tips()
 test_completion()
 {
 	# shellcheck disable=SC2016 # for that bash
-	expect_status 0 in_root '. /usr/share/bash-completion/bash_completion; _completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
+	shows '^report$' '. /usr/share/bash-completion/bash_completion; _completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
 		complete -p perf_bpfmeta; ! complete -p perf 2>/dev/null || exit 1
 		COMP_WORDS=(perf_bpfmeta rep) COMP_CWORD=1 COMP_LINE="perf_bpfmeta rep" COMP_POINT=16; _perf; echo "${COMPREPLY[@]}"'
-	says '^report$'
 }
 
 # The tests above have left bytecode of Python beside the modules.
@@ -102,8 +86,7 @@ test_package_is_removed()
 # The perf in out/, which runs from there, must not be built again.
 test_make_install_and_uninstall()
 {
-	local dest=$TMP/t/usr/local home=$TMP/t/usr/local/lib/perf-bpf-metadata file before
-	local make=(make -s -C "$REPO_DIR" TAG="$TAG" DESTDIR="$TMP/t")
+	local dest=$TMP/t/usr/local file before make=(make -s -C "$REPO_DIR" TAG="$TAG" DESTDIR="$TMP/t")
 
 	before=$(stat -c '%i %Y' "$REPO_DIR/out/$TAG/perf")
 	mkdir -p "$dest/bin"
@@ -113,9 +96,9 @@ test_make_install_and_uninstall()
 	for file in bin/{perf_bpfmeta,bpf-stamp} lib/perf-bpf-metadata/{bin/perf,tools/bpf-stamp} share/man/man8/bpf-owners.8; do
 		[[ -s $dest/$file ]] || fail "no $file"
 	done
-	echo '[record]' >"$home/etc/perfconfig"
+	echo '[record]' >"$dest/lib/perf-bpf-metadata/etc/perfconfig"
 	expect_status 0 "${make[@]}" uninstall
-	diff <(printf '%s\n' "$dest/bin/perf" "$home/etc/perfconfig") <(find "$TMP/t" -not -type d | sort) ||
+	diff <(printf '%s\n' "$dest"/{bin/perf,lib/perf-bpf-metadata/etc/perfconfig}) <(find "$TMP/t" -not -type d | sort) ||
 		fail "uninstall left files, or removed other files"
 }
 
