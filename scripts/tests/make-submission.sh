@@ -19,8 +19,7 @@ submit()
 # Write a git configuration with a name, and with a gpg that fails: git must not call gpg.
 write_submitter()
 {
-	printf '[user]\n\tname = A Name\n\temail = a@name\n' > "$TMP/t/gitconfig"
-	printf '[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n' >> "$TMP/t/gitconfig"
+	printf '[user]\nname = A Name\nemail = a@name\n[commit]\ngpgsign = true\n[gpg]\nprogram = false\n' > "$TMP/t/gitconfig"
 }
 
 # write_letter PART LINE...
