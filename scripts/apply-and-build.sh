@@ -83,7 +83,7 @@ open_output()
 	TREE_DIR=$OUT_DIR/linux
 	BUILD_DIR=$OUT_DIR/build
 	PERF=$OUT_DIR/perf
-	for entry in linux linux.git linux.new build perf; do
+	for entry in linux linux.git build perf; do
 		[[ ! -e $OUT_DIR/$entry || -f $OUT_DIR/lock ]] || die "$OUT_DIR/$entry was not made by this script, or by an old one" \
 			"move it away, or remove it if nothing in it is yours"
 	done

@@ -79,7 +79,8 @@ number_patches()
 	done
 	LETTER=$(sed "$script" "$COVER")
 	unknown=$(grep -o '<[^<> @]*-[^<> @]*>' <<<"$LETTER" | paste -s -d ' ') || return 0
-	die "$COVER names $unknown, which is not mailed with it" "correct it; instead of a patch of another part, name the part"
+	die "$COVER names $unknown, which is not mailed with it" \
+		"correct it; instead of a patch of another part, name the part"
 }
 
 check_cover_letter()

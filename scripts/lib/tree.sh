@@ -58,8 +58,8 @@ tree__check_edits()
 	[[ -n $edited ]] || return 0
 	head -n 10 <<<"$edited" | sed 's/^/  edited: /' >&2
 	die "$OUT_DIR/linux is not as the last run left it" \
-		"keep the edits: scripts/queue import $TAG; git --git-dir=$OUT_DIR/linux.git diff --cached HEAD | git -C $REPO_DIR/out/queue/linux apply" \
-		"or throw them away: run again with --clean"
+		"to keep the edits: scripts/queue import $TAG; git --git-dir=$OUT_DIR/linux.git diff --cached HEAD |" \
+		"    git -C $REPO_DIR/out/queue/linux apply" "run it again with --clean, which removes them here"
 }
 
 # Write PERF-VERSION-FILE, from which perf takes its version if there is no git: the Makefile of a

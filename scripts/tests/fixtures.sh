@@ -203,7 +203,8 @@ start_test()
 call_script()
 {
 	exec env --default-signal=INT PATH="$TMP/stubs:$REAL_PATH" PBM_CACHE="$CACHE" PBM_PINS="$PINS" \
-		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' "$SCRIPTS_DIR/$1" "${@:2}" --out "$OUT"
+		PBM_PATCHES="$TMP/t/patches" PBM_SUBMISSION="$SUBMISSION" PBM_MIRROR='' \
+		"$SCRIPTS_DIR/$1" "${@:2}" --out "$OUT"
 }
 
 # expect STATUS SCRIPT ARGUMENT...

@@ -19,7 +19,8 @@ submit()
 # Write a git configuration with a name, and with a gpg that fails: git must not call gpg.
 write_submitter()
 {
-	printf '[user]\nname = A Name\nemail = a@name\n[commit]\ngpgsign = true\n[gpg]\nprogram = false\n' > "$TMP/t/gitconfig"
+	printf '%s\n' '[user]' 'name = A Name' 'email = a@name' '[commit]' 'gpgsign = true' '[gpg]' 'program = false' \
+		> "$TMP/t/gitconfig"
 }
 
 # write_letter PART LINE...

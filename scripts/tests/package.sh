@@ -71,7 +71,8 @@ test_scripts_and_tips()
 test_completion()
 {
 	# shellcheck disable=SC2016 # for that bash
-	shows '^report$' '. /usr/share/bash-completion/bash_completion; _completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
+	shows '^report$' '. /usr/share/bash-completion/bash_completion
+		_completion_loader perf_bpfmeta; ((124 == $?)) || exit 1
 		complete -p perf_bpfmeta; ! complete -p perf 2>/dev/null || exit 1
 		COMP_WORDS=(perf_bpfmeta rep) COMP_CWORD=1 COMP_LINE="perf_bpfmeta rep" COMP_POINT=16; _perf; echo "${COMPREPLY[@]}"'
 }
