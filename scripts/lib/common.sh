@@ -161,6 +161,7 @@ release_lock()
 }
 
 # The lock for BPF programs on this machine
+# shellcheck disable=SC2034 # run-selftests.sh reads MACHINE_FD
 take_machine_lock()
 {
 	take_lock "$MACHINE_LOCK" "the BPF programs of this machine"

@@ -104,6 +104,7 @@ debian__unpack_userland()
 
 # debian__unpack_backports PACKAGE...: unpack the backports of these packages, and set BACKPORTS_DIR. If
 # there are none, warn and set it to "".
+# shellcheck disable=SC2034 # run-selftests.sh reads BACKPORTS_DIR
 debian__unpack_backports()
 {
 	local release
