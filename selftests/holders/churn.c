@@ -2,14 +2,14 @@
 /*
  * Load and unload BPF programs. The metadata of each program has its number.
  *
- * Program number N is the function churn_N. Every third program has a second function,
- * churn_N_sub. The map .rodata has number = N and name = "churn_N". Like libbpf, churn binds it
- * after the load call has returned (but see -b). Programs with the same number of functions have the
- * same instructions, except for what -b load inserts.
+ * Program number N is the function churn_N. The map .rodata has number = N and name = "churn_N". Like
+ * libbpf, churn binds it after the load call has returned (but see -b). Programs 2, 5, 8, ... have a
+ * second function, churn_N_sub, and refer to .rodata. The map that is bound to them is another one,
+ * .rodata.more, with more = -N. Programs with the same number of functions have the same tag.
  *
  * churn prints a line "NUMBER ID NAME LIFE" for each program that it unloads, and for each that stays.
- * LIFE is "stays", "told" if the program lived until churn was told to unload it (-l wait), or "short".
- * churn prints "waiting" before it waits for a line of standard input (-b wait, -m, -l wait). It prints
+ * LIFE is "stays", "told" if the program lived until churn was told to unload it (-w), or "short".
+ * churn prints "waiting" before it waits for a line of standard input (-b wait, -w). It prints
  * "ready" when all programs are loaded, and all except those that stay have ended. Programs that stay
  * end when standard input is closed.
  */
@@ -24,10 +24,11 @@
 #include <sys/resource.h>
 #include "btf_section.h"
 
-#define MAX_LIVES 64
 #define MS 1000000ULL
 /* perf waits for the maps of a new program for 200 ms. */
 #define PERF_WAITS (200 * MS)
+/* How many ms the programs live at least, in turn */
+static const int lives[] = { 0, 1, 10, 100, 300 };
 
 static const char usage[] =
 "usage: churn [options]\n"
@@ -35,30 +36,25 @@ static const char usage[] =
 "  -s N        load N programs that stay (default 0), spread among the others\n"
 "  -f N        the number of the first program (default 1)\n"
 "  -t MS       spread the loads over this time (default 0)\n"
-"  -l MS,...   how long the programs live at least, in turn (default 100)\n"
-"  -l wait     unload the programs after a line of standard input\n"
+"  -w          unload the programs after a line of standard input\n"
 "  -b MS       bind the map MS milliseconds after the load (default 0)\n"
-"  -b load     the program refers to its map\n"
 "  -b wait     bind the map after a line of standard input\n"
-"  -b never    do not bind the map\n"
-"  -m          bind a second map, .rodata.more, after a line of standard input\n";
+"  -b never    do not bind the map\n";
 
 static struct {
 	int nr;
 	int nr_stay;
 	int first;
 	int spread;
-	int lives[MAX_LIVES];
-	int nr_lives;
-	bool life_waits;
+	bool wait;
 	const char *bind;
-	bool more;
-} opt = { .first = 1, .lives = { 100 }, .nr_lives = 1, .bind = "0" };
+} opt = { .first = 1, .bind = "0" };
 
 struct prog {
 	int number;
 	char name[16];
-	int fd, map_fd, more_fd;
+	int nr_parts;	/* functions, maps */
+	int fd, maps[2];
 	__u32 id;
 	bool is_loaded, stays;
 	/* This process had to wait for a CPU longer than perf waits for the map. */
@@ -91,23 +87,11 @@ static void wait_for_line(void)
 	}
 }
 
-/* Add a section to @btf, and load it again, so that it is that of both maps and of the program. */
-static int create_more(const struct prog *prog, struct btf *btf)
-{
-	struct section more = { .btf = btf, .name = ".rodata.more" };
-	int type = checked(btf__find_by_name_kind(btf, "int", BTF_KIND_INT), "int");
-
-	close(btf__fd(btf));
-	btf__set_fd(btf, -1);
-	section__add(&more, type, 4, "more", -prog->number, NULL, NULL);
-	return section__create_map(&more);
-}
-
 /*
- * Make one BTF for map and program, as in an object file. It has a static function NAME_sub, which
+ * Make one BTF for maps and program, as in an object file. It has a static function NAME_sub, which
  * not all programs use. Set the type ids in @funcs.
  */
-static void create_rodata(struct prog *prog, struct section *sec, struct bpf_func_info *funcs)
+static void create_maps(struct prog *prog, struct section *sec, struct bpf_func_info *funcs)
 {
 	int type, array;
 	struct var *var;
@@ -125,55 +109,48 @@ static void create_rodata(struct prog *prog, struct section *sec, struct bpf_fun
 	var = section__add(sec, array, sizeof(prog->name), "name", 0, NULL, NULL);
 	memcpy(var->data, prog->name, sizeof(prog->name));
 
-	prog->map_fd = section__create_map(sec);
+	prog->maps[0] = section__create_map(sec);
+	if (prog->nr_parts == 2) {
+		struct section more = { .btf = sec->btf, .name = ".rodata.more" };
+
+		/* Load the BTF again, with both sections, which are the program's. */
+		close(btf__fd(sec->btf));
+		btf__set_fd(sec->btf, -1);
+		section__add(&more, type, 4, "more", -prog->number, NULL, NULL);
+		prog->maps[1] = section__create_map(&more);
+	}
 }
 
 static void load_program(struct prog *prog, int btf_fd, struct bpf_func_info *funcs)
 {
-	bool two = prog->number % 3 == 2;
-	struct bpf_insn insns[6] = {};
-	int nr = 0;
-
-	if (binds("load")) {
-		insns[nr++] = (struct bpf_insn) {
-			.code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2,
-			.src_reg = BPF_PSEUDO_MAP_FD, .imm = prog->map_fd,
-		};
-		nr++;	/* the upper half of the instruction */
-	}
-	if (two) {
-		insns[nr++] = (struct bpf_insn) {
-			.code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1,
-		};
-		insns[nr++] = (struct bpf_insn) { .code = BPF_JMP | BPF_EXIT };
-		funcs[1].insn_off = nr;
-	}
-	insns[nr++] = (struct bpf_insn) {
-		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0,
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_PSEUDO_MAP_FD, .imm = prog->maps[0] },
+		{},
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	insns[nr++] = (struct bpf_insn) { .code = BPF_JMP | BPF_EXIT };
-
+	int skipped = prog->nr_parts == 2 ? 0 : 4;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_btf_fd = btf_fd, .func_info = funcs,
-		    .func_info_cnt = two ? 2 : 1, .func_info_rec_size = sizeof(funcs[0]));
-	prog->fd = load_socket_filter(prog->name, insns, nr, &opts, &prog->id);
+		    .func_info_cnt = prog->nr_parts, .func_info_rec_size = sizeof(funcs[0]));
+
+	funcs[1].insn_off = 4;
+	prog->fd = load_socket_filter(prog->name, insns + skipped, 6 - skipped, &opts, &prog->id);
 }
 
-static void bind_maps(struct prog *prog, uint64_t load_at)
+static void bind_map(struct prog *prog, uint64_t load_at)
 {
-	unsigned int delay = atoi(opt.bind);
-
 	if (binds("wait"))
 		wait_for_line();
-	usleep(delay * 1000);
-	if (!binds("load") && !binds("never"))
-		checked(bpf_prog_bind_map(prog->fd, prog->map_fd, NULL), "bind .rodata");
-	close(prog->map_fd);
-	prog->is_bound_late = !binds("wait") && delay * MS < PERF_WAITS && now() - load_at > PERF_WAITS;
-	if (opt.more) {
-		wait_for_line();
-		checked(bpf_prog_bind_map(prog->fd, prog->more_fd, NULL), "bind .rodata.more");
-		close(prog->more_fd);
-	}
+	else
+		usleep(atoi(opt.bind) * 1000);
+	if (!binds("never"))
+		checked(bpf_prog_bind_map(prog->fd, prog->maps[prog->nr_parts - 1], NULL), "bind map");
+	for (int i = 0; i < prog->nr_parts; i++)
+		close(prog->maps[i]);
+	prog->is_bound_late = !binds("wait") && now() - load_at > PERF_WAITS;
 }
 
 static void print_program(const struct prog *prog, const char *life)
@@ -189,16 +166,15 @@ static void load(struct prog *prog, int i)
 	uint64_t load_at;
 
 	prog->number = opt.first + i;
+	prog->nr_parts = prog->number % 3 == 2 ? 2 : 1;
 	snprintf(prog->name, sizeof(prog->name), "churn_%d", prog->number);
 	prog->stays = (i + 1LL) * opt.nr_stay / nr != (long long)i * opt.nr_stay / nr;
-	create_rodata(prog, &sec, funcs);
-	if (opt.more)
-		prog->more_fd = create_more(prog, sec.btf);
+	create_maps(prog, &sec, funcs);
 	load_at = now();
 	load_program(prog, btf__fd(sec.btf), funcs);
 	section__exit(&sec);
-	bind_maps(prog, load_at);
-	prog->unload_at = now() + opt.lives[i % opt.nr_lives] * MS;
+	bind_map(prog, load_at);
+	prog->unload_at = now() + lives[i % (sizeof(lives) / sizeof(lives[0]))] * MS;
 	prog->is_loaded = true;
 	if (prog->stays)
 		print_program(prog, "stays");
@@ -214,13 +190,13 @@ static int unload(struct prog *progs, bool all)
 
 		if (!prog->is_loaded || prog->stays)
 			continue;
-		if (!all && (opt.life_waits || prog->unload_at > now())) {
+		if (!all && (opt.wait || prog->unload_at > now())) {
 			left++;
 			continue;
 		}
 		close(prog->fd);
 		prog->is_loaded = false;
-		print_program(prog, opt.life_waits && !prog->is_bound_late ? "told" : "short");
+		print_program(prog, opt.wait && !prog->is_bound_late ? "told" : "short");
 	}
 	return left;
 }
@@ -239,7 +215,7 @@ static void run(void)
 		} while (now() < start + opt.spread * MS * i / nr && !usleep(1000));
 		load(&progs[i], i);
 	}
-	if (opt.life_waits && opt.nr) {
+	if (opt.wait && opt.nr) {
 		wait_for_line();
 		unload(progs, true);
 	}
@@ -258,31 +234,22 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void parse_lives(char *text)
-{
-	opt.life_waits = !strcmp(text, "wait");
-	opt.nr_lives = 0;
-	for (char *ms = strtok(text, ","); ms && opt.nr_lives < MAX_LIVES; ms = strtok(NULL, ","))
-		opt.lives[opt.nr_lives++] = atoi(ms);
-}
-
 static bool parse_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "n:s:f:t:l:b:m")) != -1) {
+	while ((c = getopt(argc, argv, "n:s:f:t:b:w")) != -1) {
 		switch (c) {
 		case 'n': opt.nr = atoi(optarg); break;
 		case 's': opt.nr_stay = atoi(optarg); break;
 		case 'f': opt.first = atoi(optarg); break;
 		case 't': opt.spread = atoi(optarg); break;
-		case 'l': parse_lives(optarg); break;
 		case 'b': opt.bind = optarg; break;
-		case 'm': opt.more = true; break;
+		case 'w': opt.wait = true; break;
 		default: return false;
 		}
 	}
-	return optind == argc && opt.nr + opt.nr_stay > 0 && opt.nr_lives > 0;
+	return optind == argc && opt.nr + opt.nr_stay > 0;
 }
 
 int main(int argc, char **argv)

@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Compare recordings with the programs that churn loaded and unloaded. A program that stayed, or that
-churn unloaded when it was told to (churn -l wait), must have its set. The others need none, because
+churn unloaded when it was told to (churn -w), must have its set. The others need none, because
 perf reads programs in a thread, which may have to wait for a CPU; but a set must be right.
 
-  churn.py check [--more] LIST FILE...    check that every program that must have its set
-                                          has it, and that no set is wrong
-  churn.py numbers FILE                   print the number of each program with a set
+  churn.py LIST FILE...    check that every program that must have its set has it, and that no set is wrong
 
 LIST is the output of churn. The FILEs are those of one recording, in order. Each is a
-perf.data file or the output of "perf script --show-bpf-events". With --more, the programs have a
-second map.
+perf.data file or the output of "perf script --show-bpf-events".
 
 A recording must have the right values, and meet these rules:
   - A metadata record has the id and the name of a program, and all its values.
@@ -38,9 +35,9 @@ class Program:
         self.number = int(number)
         self.is_due = self.life in ("stays", "told")
 
-    def want(self, more):
-        entries = [("number", str(self.number)), ("name", f'"{self.name}"')]
-        return sorted(entries + [("more", str(-self.number))] if more else entries)
+        self.entries = [("name", f'"{self.name}"'), ("number", str(self.number))]
+        if self.number % 3 == 2:
+            self.entries.insert(0, ("more", str(-self.number)))
 
     def __str__(self):
         return f"{self.name} (id {self.id}, {self.life})"
@@ -81,7 +78,7 @@ def number_of(name):
     return int(FUNCTION.match(name).group(1))
 
 
-def problems(program, recordings, more):
+def problems(program, recordings):
     """What is wrong with the recordings of a program"""
     shown = [program.number in recording.numbers for recording in recordings]
     known = [program.number in recording.known for recording in recordings]
@@ -97,16 +94,13 @@ def problems(program, recordings, more):
         if is_split and not any(shown[max(i - 1, 0):i + 2]):
             yield f"no KSYMBOL record in or beside {recording.path}, which has a set"
         ids, entries = recording.sets[program.number]
-        want = program.want(more)
         if ids != {program.id}:
             yield f"wrong set: the ids {ids}"
-        # If a program lived too briefly, perf may have read it when only some of its maps were
-        # bound.
-        if sorted(entries) != want and (program.is_due or not set(entries) < set(want)):
+        if sorted(entries) != program.entries:
             yield f"wrong set: {entries}"
 
 
-def check(list_path, paths, more):
+def check(list_path, paths):
     with open(list_path, encoding="ascii") as lines:
         programs = [Program(line) for line in lines if line[0].isdigit()]
     recordings = [Recording(path) for path in paths]
@@ -117,7 +111,7 @@ def check(list_path, paths, more):
           "sets in each file:", *(len(recording.sets) for recording in recordings))
     strangers = found - {program.number for program in programs}
     found = [f"{problem}: {program}" for program in programs
-             for problem in problems(program, recordings, more)]
+             for problem in problems(program, recordings)]
     found += [f"wrong set: no program {number} was loaded" for number in sorted(strangers)]
     print(*found[:SHOWN], f"{len(found)} problems", sep="\n")
     return int(bool(found) or not programs)
@@ -125,13 +119,8 @@ def check(list_path, paths, more):
 
 def main(args):
     try:
-        if len(args) >= 3 and args[0] == "check":
-            more = args[1] == "--more"
-            return check(args[1 + more], args[2 + more:], more)
-        if len(args) == 2 and args[0] == "numbers":
-            for number in sorted(Recording(args[1]).sets):
-                print(number)
-            return 0
+        if len(args) >= 2:
+            return check(args[0], args[1:])
     except (perfdata.Bad, values.Bad) as error:
         print(error, file=sys.stderr)
         return 1

@@ -9,7 +9,7 @@ ON_END+=(abandon_recording)
 EVENTS=(-e cpu-clock)
 COMMAND=()
 
-check_churn()	{ python3 -S "$SELFTESTS/lib/churn.py" check "$@"; }
+check_churn()	{ python3 -S "$SELFTESTS/lib/churn.py" "$@"; }
 
 # deny_bpf COMMAND ERRNO: write $TMP/denied-perf, a script that runs perf so that this bpf() command
 # fails
@@ -20,20 +20,10 @@ deny_bpf()
 	chmod +x "$TMP/denied-perf"
 }
 
-# Open both ends of each FIFO, so that open() does not wait for the other side.
-open_control()
-{
-	rm -f "$TMP/control" "$TMP/ack"
-	mkfifo "$TMP/control" "$TMP/ack"
-	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
-}
-
 send_control()	{ printf '%s\n' "$1" >&"$CONTROL"; }
 
-perf_is_running()
-{
-	kill -0 "$PERF_PID" 2>/dev/null || fail "perf record has ended: $(cat "$TMP/perf.err")"
-}
+has_ended()		{ ! kill -0 "$PERF_PID" 2>/dev/null; }
+perf_is_running()	{ ! has_ended || fail "perf record has ended: $(cat "$TMP/perf.err")"; }
 
 # Wait with read -t 0, which reads nothing: a read that times out may lose what it has read. perf
 # writes "ack", a newline and a NUL at once.
@@ -57,25 +47,21 @@ control()
 	await_ack
 }
 
-# Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
-# $TMP/stdout. COMMAND is the workload. nice gives perf priority, so that perf loses no events on a busy
-# machine.
-launch_recording()
+# start_recording FILE OPTION...: start perf record in the background, and return when it records; COMMAND
+# is its workload (default: none). Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-",
+# the recording goes to $TMP/stdout. nice gives perf priority, so that perf loses no events on a busy machine.
+start_recording()
 {
 	local file=$1
 
 	shift
-	open_control
+	rm -f "$TMP/control" "$TMP/ack"
+	mkfifo "$TMP/control" "$TMP/ack"
+	# Open both ends of each FIFO, so that open() does not wait for the other side.
+	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
 	nice -n -15 "$PBM_PERF" record -N "${EVENTS[@]}" -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
 		"$@" -o "$file" "${COMMAND[@]}" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
 	PERF_PID=$!
-}
-
-# start_recording FILE OPTION...: start perf record in the background, and return when it records;
-# COMMAND is its workload (default: none)
-start_recording()
-{
-	launch_recording "$@"
 	control ping
 }
 
@@ -111,6 +97,7 @@ stop_recording()
 
 	await_new_name
 	control stop
+	await "the end of perf record" has_ended
 	wait "$PERF_PID" || status=$?
 	PERF_PID=
 	check_messages "$TMP/perf.err"
@@ -136,8 +123,6 @@ abandon_recording()
 	[[ -n ${PERF_PID:-} ]] || return 0
 	# A strace that delays calls can get stuck if the machine is busy, and perf with it.
 	[[ -z ${TRACER:-} ]] || kill -KILL "$TRACER" || :
-	# If PERF_PID is strace, it ignores SIGTERM, and ends when perf, its child, ends.
-	pkill -P "$PERF_PID" || :
 	kill "$PERF_PID" 2>/dev/null || :
 	wait "$PERF_PID" || :
 	PERF_PID=
@@ -191,7 +176,7 @@ churn()
 	rm -f "$TMP/input"
 	mkfifo "$TMP/input"
 	exec {input}<>"$TMP/input"
-	"$OUTPUT/churn" -l wait "$@" <"$TMP/input" >"$TMP/churned" {input}>&- &
+	"$OUTPUT/churn" -w "$@" <"$TMP/input" >"$TMP/churned" {input}>&- &
 	churn=$!
 	await "churn's programs" grep -q -x waiting "$TMP/churned"
 	await_read

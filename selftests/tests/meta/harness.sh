@@ -413,6 +413,7 @@ pretend_churn()
 		  entry 1:               number = $1
 		  entry 2:                 name = "churn_$1"
 	END
+	(($1 % 3 != 2)) || echo "  entry 3:                 more = -$1" >>"$TMP/script"
 }
 
 must_find()
@@ -434,7 +435,8 @@ test_missing_or_wrong_metadata_of_churn_is_found()
 	must_fail check_churn "$TMP/list" "$TMP/script"
 	must_find 'wrong set'
 
-	must_fail check_churn --more "$TMP/list" "$TMP/whole"
+	sed '/more = -2/d' "$TMP/whole" >"$TMP/script"
+	must_fail check_churn "$TMP/list" "$TMP/script"
 	must_find 'wrong set'
 	sed 's/number = 1/number = 2/' "$TMP/whole" >"$TMP/script"
 	must_fail check_churn "$TMP/list" "$TMP/script"

@@ -180,7 +180,7 @@ has_shown_screens()
 # memory_after N: print the memory of perf top in KiB after N more programs.
 memory_after()
 {
-	"$OUTPUT/churn" -n "$1" -t $((2 * $1)) -l 100 </dev/null >"$TMP/list"
+	"$OUTPUT/churn" -n "$1" -t $((2 * $1)) </dev/null >"$TMP/list"
 	await "perf top" has_shown_screens $(($(grep -a -c PerfTop "$TMP/top" || true) + 1))
 	awk '/^RssAnon:/ { print $2 }' "/proc/$TOP_PID/status"
 }

@@ -22,23 +22,6 @@ others_have_ended()
 	(($(grep -c -x -F -f "$TMP/ids" "$TMP/programs") == $1))
 }
 
-has_ended()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
-interrupt_recording()
-{
-	local status=0
-
-	kill -INT "$PERF_PID"
-	await "the end of perf record" has_ended "$PERF_PID"
-	wait "$PERF_PID" || status=$?
-	PERF_PID=
-	check_messages "$TMP/perf.err"
-	((status == 0 || status == 130)) || fail "perf record ends with status $status"
-}
-
 # perf has read each program more than once, and must not keep it open when it is unloaded. Many that
 # end sooner do not push out its set.
 test_programs_that_load_and_unload()
@@ -47,95 +30,55 @@ test_programs_that_load_and_unload()
 	start_churn -s 3
 	await_churn ready
 	churn -n 20 -f 4 -t 100
-	"$OUTPUT/churn" -n 100 -f 24 -t 500 -l 1 </dev/null >>"$TMP/list"
+	"$OUTPUT/churn" -n 100 -f 24 -t 500 </dev/null >>"$TMP/list"
 	await "the end of all programs except those that stay" others_have_ended 3
-	interrupt_recording
+	stop_recording
 	check_data
 }
 
-# loads_are_recorded OPTION...: with these options, perf records programs that load and unload, and
-# programs that load just before the end. perfdata.py cannot read files of -z and --threads.
+# loads_are_recorded OPTION...: with these options, perf records programs that load and unload, and programs
+# that load just before the end. perfdata.py cannot read files of -z and --threads, and wants a sample.
 loads_are_recorded()
 {
-	start_recording "$TMP/data" "$@"
-	churn -n 3 "${CHURN[@]}"
-	start_churn -s 3 -f 4 "${CHURN[@]}"
+	start_recording "$TMP/data" -a "$@"
+	churn -n 3
+	start_churn -s 3 -f 4
 	await_churn ready
 	stop_recording
 	show "$TMP/data"
 	check_churn "$TMP/list" "$TMP/data.script"
 	case $* in
-	*-z|*--threads)	;;
-	*)		check_data ;;
+	-z|--threads|"-D -1")	;;
+	*)			check_data ;;
 	esac
 }
 
-# many_programs FILE N: load N programs in N * 10 ms while perf records, and a quarter as many that
-# stay. Most can end before perf has read them.
-many_programs()
-{
-	all_only
-	start_recording "$1" -a
-	start_churn -s $(($2 / 4)) -t $(($2 * 10))
-	"$OUTPUT/churn" -n "$2" -f 10001 -t $(($2 * 10)) -l 0,5,20,100,300,1,50,150,10 </dev/null >>"$TMP/list"
-	await_churn ready
-	stop_recording
-	[[ $1 = "$TMP/data" ]] || mv "$TMP/stdout" "$TMP/data"
-	check_data
-}
-
-CHURN=()
-
-test_2000_programs_that_load_in_20_seconds()	{ many_programs "$TMP/data" 2000; }
-test_400_programs_that_load_in_4_seconds_in_a_pipe()	{ many_programs - 400; }
-test_programs_that_load_with_threads()		{ loads_are_recorded -a --threads; }
-test_programs_that_load_with_overwrite()	{ loads_are_recorded -a --overwrite; }
-test_programs_that_load_with_tail_synthesize()	{ loads_are_recorded -a --tail-synthesize; }
-
-test_programs_that_refer_to_their_maps_at_load()
-{
-	CHURN=(-b load)
-	loads_are_recorded -a
-}
+test_programs_that_load_with_threads()		{ loads_are_recorded --threads; }
+test_programs_that_load_with_overwrite()	{ loads_are_recorded --overwrite; }
+test_programs_that_load_with_tail_synthesize()	{ loads_are_recorded --tail-synthesize; }
+test_programs_that_load_while_events_are_disabled()	{ loads_are_recorded -D -1; }
 
 test_programs_that_load_with_compression()
 {
 	"$PBM_PERF" check -q feature zstd || skip "this perf is built without zstd"
-	loads_are_recorded -a -z
+	loads_are_recorded -z
 }
 
 test_programs_that_load_with_off_cpu()
 {
 	"$PBM_PERF" check -q feature bpf_skeletons || skip "this perf is built without BPF skeletons"
 	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF (CONFIG_DEBUG_INFO_BTF)"
-	loads_are_recorded -a --off-cpu
-}
-
-test_events_that_are_enabled_and_disabled_by_control()
-{
-	start_recording "$TMP/data" -a -D -1
-	churn -n 3
-	control enable
-	churn -n 3 -f 4
-	control disable
-	churn -n 3 -f 7
-	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
+	loads_are_recorded --off-cpu
 }
 
 # The file says that the program has no metadata: perf report shows (none), not (unknown).
 test_program_without_metadata_that_loads()
 {
-	start_recording "$TMP/data" -a -F 999
+	start_recording "$TMP/data" -a
 	hold busy
-	spend 0 $((300000 / SCALE))
-	"${WORKLOAD[@]}"
 	await_read
 	stop_recording
 	perfdata without "$TMP/data" | grep -x -e "${HELD_IDS[0]}"$'\tbusy' || fail "the header lacks the program"
-	"$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/data" >"$TMP/out"
-	grep -E -e "% +${HELD_IDS[0]} busy +\(none\)" "$TMP/out" ||
-		fail "perf report shows: $(head -n 30 "$TMP/out")"
 }
 
 shows_record_of()
@@ -168,56 +111,14 @@ test_programs_that_load_while_a_pipe_is_read()
 	check_data
 }
 
-# map_is_bound_late OPTION...: with this option, churn binds a map when it is told to. Meanwhile, perf
-# is stopped: it has looked at the program, and will look again. If this test, which has priority, stops
-# perf in another state, it tries again.
-map_is_bound_late()
-{
-	local wait
-
-	renice -n -15 -p "$BASHPID"
-	for _ in {1..20}; do
-		: >"$TMP/list"
-		start_recording "$TMP/data" -a
-		start_churn -n 1 -f 2 -l wait "$@"
-		await_churn waiting
-		kill -STOP "$PERF_PID"
-		wait=$(side_band_wait)
-		[[ -z $wait ]] || ((wait > 200)) || break
-		kill -CONT "$PERF_PID"
-		stop_recording
-		release
-	done
-	[[ -n $PERF_PID ]] || fail "perf was not between two looks, twenty times"
-	tell_churn
-	await_churn waiting
-	kill -CONT "$PERF_PID"
-	await_read
-	tell_churn
-	await_churn ready
-	stop_recording
-}
-
-test_map_that_is_bound_after_the_first_look()
-{
-	map_is_bound_late -b wait
-	check_churn "$TMP/list" "$TMP/data"
-}
-
-# The program has its first map when perf looks first.
-test_second_map_that_is_bound_after_the_first_look()
-{
-	map_is_bound_late -b load -m
-	check_churn --more "$TMP/list" "$TMP/data"
-}
-
-# A loader with a CPU quota can stop between the load and the binding until its next period.
+# A loader with a CPU quota can stop between the load and the binding until its next period. perf has looked
+# at the program, and looks again. One of the programs refers to another map, which perf has found.
 test_map_that_is_bound_100_ms_after_the_load()
 {
 	start_recording "$TMP/data" -a
 	churn -n 3 -b 100
 	stop_recording
-	check_churn "$TMP/list" "$TMP/data"
+	check_data
 }
 
 # The map of a program is bound after perf's last look during the recording. perf looks again at the end.
@@ -225,7 +126,7 @@ test_map_that_is_bound_100_ms_after_the_load()
 test_map_that_is_bound_after_the_last_look_or_not()
 {
 	start_recording "$TMP/data" -a
-	start_churn -s 2 -f 2 -b wait
+	start_churn -s 2 -f 3 -b wait
 	await_churn waiting
 	await_read
 	tell_churn
@@ -233,9 +134,9 @@ test_map_that_is_bound_after_the_last_look_or_not()
 	await_read
 	stop_recording
 	check_churn "$TMP/list" "$TMP/data"
-	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_3' || fail "the file lacks the program"
+	perfdata ksymbols "$TMP/data" | grep -x 'bpf_prog_[0-9a-f]*_churn_4' || fail "the file lacks the program"
 	perfdata without "$TMP/data" | cut -f 2 >"$TMP/without"
-	! grep -x churn_3 "$TMP/without" || fail "the file says that it has no metadata, which perf can't know"
+	! grep -x churn_4 "$TMP/without" || fail "the file says that it has no metadata, which perf can't know"
 }
 
 # perf starts, and reads the program, before the map is bound.
@@ -260,14 +161,9 @@ data_end()
 # them.
 test_disk_that_is_full_before_all_records_are_written()
 {
-	local n
-
-	for n in {1..9}; do
-		LC_ALL=C sed "s/keys_1025/keys_000$n/g" "$OUTPUT/keys_1025.bpf.o" >"$TMP/keys_$n.bpf.o"
-	done
 	trap '' XFSZ
 	start_recording "$TMP/data" -a
-	hold_command "$OUTPUT/hold" "$TMP"/keys_?.bpf.o
+	hold -n 9 keys_1025
 	await_read
 	prlimit --pid "$PERF_PID" --fsize=$(($(stat -c %s "$TMP/data") + 1500000))
 	control stop
@@ -286,18 +182,14 @@ test_disk_that_is_full_before_all_records_are_written()
 # starts, perf does not learn of the kernel's record.
 test_programs_that_load_while_recording_starts()
 {
-	for _ in 1 2; do
-		: >"$TMP/list"
-		start_churn -n $((400 / SCALE)) -t 1000 -l wait
-		start_recording "$TMP/data" -a
-		await_churn waiting
-		await_read
-		tell_churn
-		await_churn ready
-		stop_recording
-		check_churn "$TMP/list" "$TMP/data"
-		release
-	done
+	start_churn -n $((400 / SCALE)) -t 1000 -w
+	start_recording "$TMP/data" -a
+	await_churn waiting
+	await_read
+	tell_churn
+	await_churn ready
+	stop_recording
+	check_churn "$TMP/list" "$TMP/data"
 }
 
 # If two perfs record, kernels up to at least v6.18 write oversized events about programs. The programs of
@@ -310,7 +202,7 @@ test_programs_that_load_while_two_perfs_record()
 	rm -f "$TMP/loader"
 	mkfifo "$TMP/loader"
 	"$PBM_PERF" record -N -e cpu-clock -F 97 -k mono -o "$TMP/beside" -- \
-		"$OUTPUT/churn" -n 12 -l wait <"$TMP/loader" >"$TMP/list" 2>"$TMP/beside.err" &
+		"$OUTPUT/churn" -n 12 -w <"$TMP/loader" >"$TMP/list" 2>"$TMP/beside.err" &
 	beside=$!
 	exec {LOADER}>"$TMP/loader"
 	await "the workload" grep -q -x waiting "$TMP/list"
@@ -363,7 +255,7 @@ slow_reads()
 test_many_programs_that_load_just_before_the_end()
 {
 	start_slow_recording delay_enter=50000
-	hold_command "$OUTPUT/hold" -d -n 4 numbered.bpf.o
+	hold -n 4 simple
 	await "the first read" slow_reads 1
 	stop_recording
 	printf '%s\n' "${HELD_IDS[@]}" | sort >"$TMP/want"
@@ -375,35 +267,15 @@ test_many_programs_that_load_just_before_the_end()
 test_end_while_programs_load_faster_than_perf_reads_them()
 {
 	start_slow_recording delay_enter=60000
-	start_churn -n $((27 * DEADLINE)) -t $((1350 * DEADLINE)) -l 0
+	start_churn -n $((27 * DEADLINE)) -t $((1350 * DEADLINE))
 	await "slow reads" slow_reads 3
-	interrupt_recording
+	stop_recording
 	kill "$HOLDER_PID" || fail "churn has ended"
-}
-
-knows_program()
-{
-	grep -q "BPF_PROG_GET_FD_BY_ID, {prog_id=$1,.* = [0-9]" "$TMP/strace"
 }
 
 program_has_ended()
 {
 	! "$BPFTOOL" prog show id "$1" >/dev/null 2>&1
-}
-
-# perf keeps the program open until its maps are bound. Then it knows that there are none.
-test_program_that_unloads_while_perf_reads_it_is_known()
-{
-	start_slow_recording delay_exit=600000
-	hold busy
-	await "the first look" knows_program "${HELD_IDS[0]}"
-	release
-	await "the end of the program" program_has_ended "${HELD_IDS[0]}"
-	kill "$TRACER"
-	wait "$TRACER" || :
-	stop_recording
-	perfdata without "$TMP/data" | cut -f 1 | grep -x -e "${HELD_IDS[0]}" ||
-		fail "the file does not say that the program has no metadata"
 }
 
 # perf keeps each program open for its own time, however many load after it and wait for maps.
@@ -412,7 +284,7 @@ test_program_is_let_go_while_others_load()
 	local id others
 
 	start_recording "$TMP/data" -a
-	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -l 500 -b never </dev/null >"$TMP/others" &
+	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -b never </dev/null >"$TMP/others" &
 	others=$!
 	await "the first of the others" test -s "$TMP/others"
 	start_churn -s 1 -f 760004 -b wait
@@ -437,18 +309,6 @@ test_programs_that_load_while_few_file_descriptors_are_left()
 	check_churn "$TMP/list" "$TMP/data"
 }
 
-# With kptr_restrict 2, bpf_prog_info has no addresses of functions.
-hide_addresses()
-{
-	local restrict
-
-	native_only "the test changes kernel.kptr_restrict"
-	restrict=$(cat /proc/sys/kernel/kptr_restrict)
-	# shellcheck disable=SC2064 # expand the variable now
-	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; abandon_recording; release" EXIT
-	echo 2 >/proc/sys/kernel/kptr_restrict
-}
-
 # has_metadata_without_addresses FILE: fail unless FILE has the metadata of program HELD_IDS[0]
 has_metadata_without_addresses()
 {
@@ -462,12 +322,18 @@ has_metadata_without_addresses()
 		"$PBM_UNPATCHED_PERF" report --header-only -i "$1" >"$TMP/out"
 }
 
-# perf reads the programs when they load. Then it has to read each as a program that loaded before, not just
-# the first.
+# With kptr_restrict 2, bpf_prog_info has no addresses of functions. perf reads the programs when they load.
+# Then it has to read each as a program that loaded before, not just the first.
 test_programs_while_addresses_are_hidden()
 {
+	local restrict
+
+	native_only "the test changes kernel.kptr_restrict"
+	restrict=$(cat /proc/sys/kernel/kptr_restrict)
+	# shellcheck disable=SC2064 # expand the variable now
+	trap "echo $restrict >/proc/sys/kernel/kptr_restrict; end_test" EXIT
 	start_recording "$TMP/data" -a
-	hide_addresses
+	echo 2 >/proc/sys/kernel/kptr_restrict
 	hold -n 3 functions
 	"${WORKLOAD[@]}"
 	stop_recording
