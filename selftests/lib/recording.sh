@@ -5,9 +5,8 @@
 # --switch-output. Source it after test-lib.sh.
 
 ON_END+=(abandon_recording)
-# The events and the workload of start_recording
+# The events of start_recording
 EVENTS=(-e cpu-clock)
-COMMAND=()
 
 check_churn()	{ python3 -S "$SELFTESTS/lib/churn.py" "$@"; }
 
@@ -47,9 +46,9 @@ control()
 	await_ack
 }
 
-# start_recording FILE OPTION...: start perf record in the background, and return when it records; COMMAND
-# is its workload (default: none). Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-",
-# the recording goes to $TMP/stdout. nice gives perf priority, so that perf loses no events on a busy machine.
+# start_recording FILE OPTION... [-- COMMAND...]: start perf record in the background, and return when it
+# records. Sets PERF_PID. Messages of perf go to $TMP/perf.err. With the file "-", the recording goes to
+# $TMP/stdout. nice gives perf priority, so that perf loses no events on a busy machine.
 start_recording()
 {
 	local file=$1
@@ -60,7 +59,7 @@ start_recording()
 	# Open both ends of each FIFO, so that open() does not wait for the other side.
 	exec {CONTROL}<>"$TMP/control" {ACK}<>"$TMP/ack"
 	nice -n -15 "$PBM_PERF" record -N "${EVENTS[@]}" -F 97 -k mono --control "fifo:$TMP/control,$TMP/ack" \
-		"$@" -o "$file" "${COMMAND[@]}" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
+		-o "$file" "$@" >"$TMP/stdout" 2>"$TMP/perf.err" </dev/null &
 	PERF_PID=$!
 	control ping
 }

@@ -1,18 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Run BPF programs in this process, which perf records. For each line of the input, print "ran" when it is
-done:
-
-  run ID TIMES    run the program so many times, as bpftool prog run does
-  send ID TIMES   send so many packets to an interface that runs the program
-  quit            end
-  COMMAND         run this shell command
+Run BPF programs in this process, which perf records. Each line of the input is "ID TIMES": run the program so
+many times, as bpftool prog run does. Print "ready" at the start and after each run. "quit" ends.
 """
 import ctypes
 import os
 import platform
-import socket
 import struct
 import sys
 
@@ -36,18 +30,9 @@ def run(program, times):
     os.close(fd)
 
 
-def send(_program, times):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
-        for _ in range(times):
-            packets.sendto(b"", ("127.0.0.1", 9))
-
-
+print("ready", flush=True)
 for line in sys.stdin:
-    words = line.split()
-    if words[0] == "quit":
+    if line == "quit\n":
         break
-    if words[0] in ("run", "send"):
-        {"run": run, "send": send}[words[0]](int(words[1]), int(words[2]))
-    else:
-        os.system(line)
-    print("ran", flush=True)
+    run(*map(int, line.split()))
+    print("ready", flush=True)

@@ -2,7 +2,7 @@
 /*
  * A program that uses CPU time in each of its functions, for bpftool prog run. The Makefile
  * builds it without metadata, in two versions that differ only in their metadata, with
- * other names for its functions, and in two versions for XDP, which drops the packet.
+ * other names for its functions, and for XDP, which drops the packet.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -21,21 +21,21 @@ open_runner()
 	: >"$TMP/rounds"
 }
 
+await_runner()
+{
+	local answer
+
+	read -r -t "$DEADLINE" -u "$RAN" answer || fail "the recorded task does not answer"
+	[[ $answer = ready ]] || fail "the recorded task says '$answer'"
+}
+
 # start_runner COMMAND...: start it with this command in front. Sets RUNNER_PID.
 start_runner()
 {
 	open_runner
 	"$@" "${RUNNER[@]}" <"$TMP/run" >"$TMP/ran" {RUN}>&- {RAN}>&- &
 	RUNNER_PID=$!
-}
-
-tell_runner()
-{
-	local answer
-
-	echo "$*" >&"$RUN"
-	read -r -t "$DEADLINE" -u "$RAN" answer || fail "the recorded task does not answer to '$*'"
-	[[ $answer = ran ]] || fail "the recorded task says '$answer' to '$*'"
+	await_runner
 }
 
 # Print the time of perf record -k mono.
@@ -44,13 +44,14 @@ now()
 	python3 -S -c 'import time; print(time.monotonic())'
 }
 
-# run_program VERSION TIMES [HOW]: let the runner run the program HELD_IDS[0], and note when it ran.
+# run_program VERSION TIMES: let the runner run the program HELD_IDS[0], and note when it ran.
 run_program()
 {
 	local begin
 
 	begin=$(now)
-	tell_runner "${3:-run} ${HELD_IDS[0]} $2"
+	echo "${HELD_IDS[0]} $2" >&"$RUN"
+	await_runner
 	echo "$begin $(now) ${HELD_IDS[0]} $1" >>"$TMP/rounds"
 }
 
@@ -146,7 +147,6 @@ test_loads_are_seen_once_if_the_first_event_cannot_be_opened()
 	local EVENTS=(-e software/config=0x63/ -e sched:sched_switch)
 
 	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
-	rm -f "$TMP"/data.2*
 	start_runner
 	start_recording "$TMP/data" -p "$RUNNER_PID"
 	hold busy_v1
@@ -166,8 +166,9 @@ test_programs_that_a_recorded_command_runs()
 {
 	open_runner
 	# shellcheck disable=SC2016 # for the inner shell
-	COMMAND=(sh -c 'exec <"$0" >"$1"; shift; exec "$@"' "$TMP/run" "$TMP/ran" "${RUNNER[@]}")
-	start_recording "$TMP/data" -F 2000
+	start_recording "$TMP/data" -F 2000 -- \
+		sh -c 'exec <"$0" >"$1"; shift; exec "$@"' "$TMP/run" "$TMP/ran" "${RUNNER[@]}"
+	await_runner
 	replace_programs
 	await_read
 	RUNNER_PID=$PERF_PID PERF_PID=
@@ -194,74 +195,27 @@ test_programs_that_load_on_another_cpu()
 	check_samples "$TMP/data"
 }
 
-# perf reads its metadata in the side band thread.
-test_program_that_a_child_of_the_recorded_process_loads()
-{
-	local never
-
-	start_runner
-	mkfifo "$TMP/never"
-	exec {never}<>"$TMP/never"
-	start_recording "$TMP/data" -F 2000 -p "$RUNNER_PID"
-	tell_runner "'$OUTPUT/hold' '$OUTPUT/busy_v2.bpf.o' <'$TMP/never' >'$TMP/held' &"
-	await "the child's program" grep -q -x ready "$TMP/held"
-	HELD_IDS=("$(sed -n 's/ busy$//p' "$TMP/held")")
-	run_program 2.0 $((40000 / SCALE))
-	await_read
-	stop_recording
-	exec {never}>&-
-	end_runner
-	check_samples "$TMP/data"
-}
-
-# An interface of the recorded process runs the programs. ip replaces one by the next.
-test_programs_of_an_interface()
-{
-	local version in_network
-
-	start_runner unshare --net
-	tell_runner true		# it has its network then
-	in_network=(nsenter --net --target "$RUNNER_PID")
-	"${in_network[@]}" ip link set dev lo up || fail "the network has no interface"
-	start_recording "$TMP/data" -F 2000 -p "$RUNNER_PID"
-	for version in 1 2 1 2; do
-		"${in_network[@]}" ip -force link set dev lo xdpgeneric obj "$OUTPUT/xdp_v$version.bpf.o" sec xdp ||
-			fail "ip attaches no program"
-		HELD_IDS=("$("${in_network[@]}" ip link show dev lo | sed -n 's/.* prog\/xdp id \([0-9]*\).*/\1/p')")
-		run_program "$version.0" $((100000 / SCALE)) send
-	done
-	await_read
-	stop_recording
-	end_runner
-	check_samples "$TMP/data"
-}
-
-# The side band thread has this event and the one of all tasks. The runner closes one file each time that it
-# has run a program.
-test_programs_while_an_event_switches_files()
+# The side band thread has this event and the one of all tasks. What runs beside the runner closes many files,
+# and the runner closes one each time that it has run a program.
+test_programs_while_an_event_of_the_recorded_process_switches_files()
 {
 	local files
 
 	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
-	start_runner
-	replace_while_recording -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
-	mapfile -t files < <(list_files)
-	(("${#files[@]}" > 1)) || fail "perf record wrote one file"
-	check_samples "${files[@]}"
-}
-
-# The runner waits. What runs beside it closes many files.
-test_an_event_of_other_tasks_switches_no_files()
-{
-	"$PBM_PERF" check -q feature libtraceevent || skip "this perf is built without libtraceevent"
 	rm -f "$TMP"/data.2*
 	start_runner
-	start_recording "$TMP/data" -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
+	start_recording "$TMP/data" -F 2000 -p "$RUNNER_PID" --switch-output-event=syscalls:sys_enter_close
 	hold simple
+	await_read
+	[[ -z $(list_files) ]] || fail "an event of other tasks has switched files"
+	release
+	replace_programs
 	await_read
 	stop_recording
 	end_runner
-	same "number of files" <(echo 1) <(list_files | wc -l)
+	mapfile -t files < <(list_files)
+	(("${#files[@]}" > 1)) || fail "perf record wrote one file"
+	check_samples "${files[@]}"
 }
 
 # The file has no new event, so other perfs read it as before.
@@ -366,20 +320,9 @@ test_options_that_leave_the_event_out_and_warnings_of_reports()
 	want_warnings 0 "$TMP/data"
 }
 
-# top_of_nobody OPTION...: let perf top show a process of an unprivileged user to this user
-top_of_nobody()
-{
-	: >"$TMP/top"		# or await sees samples of an earlier perf top
-	"${AS_NOBODY[@]}" "${TOP[@]}" -e cpu-clock -p "$NOBODY_PID" "$@" \
-		<&"$TOP_KEYS" >"$TMP/top" 2>&1 &
-	TOP_PID=$!
-	await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
-	stop_top
-}
-
 test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 {
-	local paranoid
+	local key number paranoid
 
 	native_only "the test changes kernel.perf_event_paranoid"
 	prepare_nobody
@@ -390,14 +333,16 @@ test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 	echo 1 >/proc/sys/kernel/perf_event_paranoid
 	"${AS_NOBODY[@]}" sh -c 'while :; do :; done' &
 	NOBODY_PID=$!
-	mkfifo "$TMP/top-keys"
-	exec {TOP_KEYS}<>"$TMP/top-keys"
-	top_of_nobody -s bpf_prog
-	[[ $(grep -c "$WARNING" "$TMP/top") = 1 ]] || fail "not one warning: $(head -n 20 "$TMP/top")"
-	top_of_nobody -s comm
-	if grep "$WARNING" "$TMP/top"; then
-		fail "a warning about BPF programs that nobody asked for"
-	fi
+	TOP=("${AS_NOBODY[@]}" "${TOP[@]}")
+	while read -r number key; do
+		start_top -e cpu-clock -p "$NOBODY_PID" -s "$key"
+		await "samples in perf top" grep -q -E '^ +[0-9.]+%' "$TMP/top"
+		stop_top
+		[[ $(grep -c "$WARNING" "$TMP/top") = "$number" ]] || fail "$key: not $number warnings"
+	done <<-END
+		1 bpf_prog
+		0 comm
+	END
 }
 
 # top_shows_both OPTION...: fail unless perf top shows both versions of the program, one after the other
