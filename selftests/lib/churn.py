@@ -34,7 +34,6 @@ class Program:
         number, self.id, self.name, self.life = line.split()
         self.number = int(number)
         self.is_due = self.life in ("stays", "told")
-
         self.entries = [("name", f'"{self.name}"'), ("number", str(self.number))]
         if self.number % 3 == 2:
             self.entries.insert(0, ("more", str(-self.number)))

@@ -248,7 +248,7 @@ test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 	# Another thread may have received the signal, so also wake the main thread by a command.
 	send_control ping
 	await "perf in a slow write" main_thread_waits
-	taskset -p -c "$(first_cpu)" "$BASHPID"
+	taskset -p -c "$(sed 's/[,-].*//' /sys/devices/system/cpu/online)" "$BASHPID"
 	churn -n 1
 	# Without strace, the write goes on.
 	kill "$tracer"
@@ -259,11 +259,6 @@ test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 	grep -q '_churn_1$' "$TMP/ksymbols" || fail "the program is not in the second file"
 	check_file "$(nth_file 2)"
 	check_header 2 1
-}
-
-first_cpu()
-{
-	sed 's/[,-].*//' /sys/devices/system/cpu/online
 }
 
 # churn_and_switch N: load N programs, and a quarter as many that stay, until perf has switched twice. On a
