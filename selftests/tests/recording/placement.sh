@@ -90,31 +90,6 @@ test_perf_inject_keeps_records()
 		fail "not as many samples as before"
 }
 
-# has_samples_in SYMBOL: succeed if the stream has samples in this function so far
-has_samples_in()
-{
-	control ping
-	"$PBM_PERF" script -F ip,sym -G -i - <"$TMP/stdout" >"$TMP/samples" 2>"$TMP/err" || :
-	grep -q -e "$1" "$TMP/samples"
-}
-
-# perf report shows the metadata of the records that were written.
-test_stream_of_a_writer_that_was_killed()
-{
-	hold busy_v1 simple keys_1000
-	spend 0 1000000
-	start_recording - -a
-	"${WORKLOAD[@]}"
-	await "a sample in the program" has_samples_in _busy
-	kill -KILL "$PERF_PID"
-	wait "$PERF_PID" || :
-	PERF_PID=
-	want_places begin "$TMP/stdout" "$(symbol_of 1)"
-	want_places "begin begin begin begin begin" "$TMP/stdout" "$(symbol_of 2)"
-	"$PBM_PERF" report --stdio -s bpf_metadata -i - <"$TMP/stdout" >"$TMP/report"
-	grep -F -e 'owner="tests", version="1.0"' "$TMP/report"
-}
-
 # If the metadata of a program that was there at the start has not changed, there is no second
 # record at the end.
 test_record_of_a_program_that_loads_later_is_at_the_end()
@@ -139,27 +114,6 @@ test_records_come_last_with_tail_synthesize()
 	record "$TMP/tail" --tail-synthesize
 	perfdata check "$TMP/tail"
 	want_places end "$TMP/tail" "$(symbol_of 0)"
-}
-
-# without_tmp COMMAND...: run this in $TMP, in a mount namespace with an empty, read-only /tmp
-without_tmp()
-{
-	(cd "$TMP" && PERF_CONFIG=perfconfig unshare -m sh -c 'mount -t tmpfs -o ro none /tmp && exec "$@"' sh "$@")
-}
-
-test_nothing_is_written_to_tmp()
-{
-	local file
-
-	[[ $(realpath "$PBM_PERF") != /tmp/* ]] || skip "perf is in /tmp"
-	hold simple
-	without_tmp "$PBM_PERF" record -N -q -e cpu-clock -o data -- true
-	without_tmp "$PBM_PERF" record -N -q -e cpu-clock -o - -- true >"$TMP/pipe"
-	without_tmp "$PBM_PERF" inject -i data -o - >"$TMP/injected"
-	for file in data pipe injected; do
-		perfdata records "$TMP/$file" >"$TMP/records"
-		grep -q $'\t'"${HELD_IDS[0]}$" "$TMP/records" || fail "$file has no metadata"
-	done
 }
 
 run_tests
