@@ -6,9 +6,8 @@
  *   handmade_btf types       enum64, signed, narrow and wide enums, chars of gcc, ...
  *   handmade_btf maps        several maps with equal keys; some are not metadata. A second
  *                            program has only the last one. A map of the third has two
- *                            variables with the same name
- *   handmade_btf second      the second of two maps has no key. A second program has only
- *                            this map
+ *                            variables with the same name. The second map of the fourth has
+ *                            no key; the fifth program has only this map
  *   handmade_btf names       programs with and without BTF; a map with BTF is bound to them,
  *                            or they refer to it
  *   handmade_btf bare        neither the program nor its map has BTF
@@ -216,6 +215,10 @@ static void load_maps(void)
 		int_map(".rodata", 4, KEYS("in_rodata", "equal")),
 		int_map(".rodata.a", 5, KEYS("in_a", "equal")),
 	};
+	const int second[] = {
+		int_map(".rodata", 1, KEYS("key")),
+		int_map(".rodata.b", 2, KEYS("")),
+	};
 	struct section sec;
 	int id, twice;
 
@@ -230,17 +233,9 @@ static void load_maps(void)
 	section__add(&sec, id, 4, "last", 1, NULL, NULL);
 	twice = section__create_map(&sec);
 	load_bound_program("handmade_twice", true, &twice, 1);
-}
 
-static void load_second(void)
-{
-	const int maps[] = {
-		int_map(".rodata", 1, KEYS("key")),
-		int_map(".rodata.b", 2, KEYS("")),
-	};
-
-	load_bound_program("handmade_second", true, maps, 2);
-	load_bound_program("handmade_none", true, maps + 1, 1);
+	load_bound_program("handmade_second", true, second, 2);
+	load_bound_program("handmade_none", true, second + 1, 1);
 }
 
 /* The types in the map's BTF have names that are not names of functions. */
@@ -305,7 +300,6 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "types", load_types },
 		{ "maps", load_maps },
-		{ "second", load_second },
 		{ "names", load_names },
 		{ "bare", load_bare },
 		{ "plain", load_plain },

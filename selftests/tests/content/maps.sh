@@ -128,13 +128,13 @@ test_metadata_is_unknown_if_the_first_map_cannot_be_read()
 {
 	# BPF_MAP_LOOKUP_ELEM fails with EPERM.
 	deny_bpf 1 1
-	hold_handmade second
+	hold_handmade maps
 	PBM_PERF=$TMP/denied-perf record "$TMP/data"
 	show "$TMP/data"
-	shows_no_record "$(symbol_of 0)"
+	shows_no_record "$(symbol_of 3)"
 	perfdata without "$TMP/data" >"$TMP/got"
-	grep -e "^${HELD_IDS[1]}"$'\t' "$TMP/got" || fail "the header lacks the program without metadata"
-	! grep -e "^${HELD_IDS[0]}"$'\t' "$TMP/got" || fail "the header says that the program has no metadata"
+	grep -e "^${HELD_IDS[4]}"$'\t' "$TMP/got" || fail "the header lacks the program without metadata"
+	! grep -e "^${HELD_IDS[3]}"$'\t' "$TMP/got" || fail "the header says that the program has no metadata"
 }
 
 # want_unknown NAME
