@@ -44,17 +44,6 @@ count_calls()
 	skip "other programs on this machine come and go"
 }
 
-is_later_than()
-{
-	(($(cut -d . -f 1 /proc/uptime) > $1))
-}
-
-# Wait, because perf reads new programs later.
-await_settled()
-{
-	await "programs are a second old" is_later_than $(($(cut -d . -f 1 /proc/uptime) + 1))
-}
-
 lookups()
 {
 	grep -c '(BPF_MAP_LOOKUP_ELEM,' "$TMP/calls" || true
@@ -76,7 +65,6 @@ test_bpf_calls()
 	done
 	hold "${objects[@]}"
 	((${#HELD_IDS[@]} == 60)) || fail "${#HELD_IDS[@]} programs are loaded, not 60"
-	await_settled
 	some=$(count_calls "$PBM_PERF")
 	sed 's/.*bpf(\([A-Z_]*\).*/\1/' "$TMP/calls" | sort | uniq -c
 	(($(lookups) == none_lookups + 21)) || fail "not one read of each map with metadata"
