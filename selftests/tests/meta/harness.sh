@@ -353,21 +353,6 @@ test_readme_names_each_file()
 	same "README and the files" "$TMP/want" "$TMP/got"
 }
 
-test_script_new_writes_a_file_of_tests()
-{
-	native_only "only the tools of the tests are tested"
-	[[ -x $SELFTESTS/new ]] || skip "selftests/new is in the source directory"
-	mkdir -p "$TMP/copy/tests/reading"
-	cp -r "$SELFTESTS/lib" "$SELFTESTS/new" "$TMP/copy"
-	"$TMP/copy/new" --help | grep '^usage: '
-	"$TMP/copy/new" reading/colors
-	PBM_FILTER='' "$TMP/copy/tests/reading/colors.sh" >"$TMP/out" || fail "$(cat "$TMP/out")"
-	grep -x 'ok 1 colors: a value is in the recording *' "$TMP/out"
-	must_fail "$TMP/copy/new" reading/colors
-	must_fail "$TMP/copy/new" writing/shapes
-	must_fail "$TMP/copy/new" reading/../shapes
-}
-
 # run-selftests.sh does not call kselftest's runner, but others do.
 test_kselftest_runs_a_file_of_tests()
 {
