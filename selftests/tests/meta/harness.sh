@@ -7,9 +7,12 @@
 . "$(dirname "$0")/../../lib/test-lib.sh"
 . "$(dirname "$0")/../../lib/recording.sh"
 
+NATIVE_ONLY="only the tools of the tests are tested"
+
+# In a subshell, because fail() ends the shell
 must_fail()
 {
-	if "$@" >"$TMP/out" 2>&1; then
+	if ("$@") >"$TMP/out" 2>&1; then
 		cat "$TMP/out"
 		fail "passes, and should not: $*"
 	fi
@@ -28,57 +31,35 @@ prepare_types()
 	values pretend "$WANT" types >"$TMP/script"
 }
 
+# compare_types SCRIPT_CHANGE ORACLE_CHANGE: compare them after these commands of sed
 compare_types()
 {
-	values compare "$WANT" "$1" types "${2:-$TMP/oracle}" "${HELD_IDS[0]}"
+	sed "$1" "$TMP/script" >"$TMP/changed-script"
+	sed "$2" "$TMP/oracle" >"$TMP/changed-oracle"
+	values compare "$WANT" "$TMP/changed-script" types "$TMP/changed-oracle" "${HELD_IDS[0]}"
 }
 
 test_literals_and_bpftool_agree()
 {
-	native_only "only the tools of the tests are tested"
 	prepare_types
-	compare_types "$TMP/script"
+	compare_types '' ''
 }
 
-test_comparator_finds_each_changed_value()
+test_comparator_finds_each_wrong_value_and_key()
 {
 	local n found
 
-	native_only "only the tools of the tests are tested"
 	prepare_types
 	n=$(grep -c '^  entry' "$TMP/script")
-	sed 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' "$TMP/script" >"$TMP/changed"
-	must_fail compare_types "$TMP/changed"
+	must_fail compare_types 's/^\(  entry [0-9]*: *[^ ]* = \)\(.*\)/\1[\2]/' ''
 	found=$(grep -c -e ': is ' "$TMP/out")
-	echo "$found of $n changed values found"
-	((n > 40 && found == n))
-}
-
-test_comparator_finds_each_changed_value_of_bpftool()
-{
-	native_only "only the tools of the tests are tested"
-	prepare_types
-	sed 's/"int_u8_max":255/"int_u8_max":254/' "$TMP/oracle" >"$TMP/changed"
-	must_fail compare_types "$TMP/script" "$TMP/changed"
-	sed 's/"str_del":\[97,/"str_del":[98,/' "$TMP/oracle" >"$TMP/changed"
-	must_fail compare_types "$TMP/script" "$TMP/changed"
-	sed 's/"bool_true":true,//' "$TMP/oracle" >"$TMP/changed"
-	must_fail compare_types "$TMP/script" "$TMP/changed"
-}
-
-test_comparator_finds_missing_duplicate_and_unknown_keys()
-{
-	local last
-
-	native_only "only the tools of the tests are tested"
-	prepare_types
-	last=$(grep -c '^  entry' "$TMP/script")
-	sed "/^  entry $((last - 1)):/d" "$TMP/script" >"$TMP/changed"
-	must_fail compare_types "$TMP/changed"
-	{ cat "$TMP/script"; echo "  entry $last: k = \"one letter\""; } >"$TMP/changed"
-	must_fail compare_types "$TMP/changed"
-	{ cat "$TMP/script"; echo "  entry $last: unknown = 1"; } >"$TMP/changed"
-	must_fail compare_types "$TMP/changed"
+	((n > 40 && found == n)) || fail "$found of $n changed values are found"
+	must_fail compare_types '' 's/"int_u8_max":255/"int_u8_max":254/'
+	must_fail compare_types '' 's/"str_del":\[97,/"str_del":[98,/'
+	must_fail compare_types '' 's/"bool_true":true,//'
+	must_fail compare_types "/^  entry $((n - 1)):/d" ''
+	must_fail compare_types "\$a\\  entry $n: k = \"one letter\"" ''
+	must_fail compare_types "\$a\\  entry $n: unknown = 1" ''
 }
 
 # check_text WANT TEXT: fail unless perf's TEXT of a value matches the wanted value
@@ -91,7 +72,6 @@ check_text()
 
 test_comparator_knows_types_notation_and_form()
 {
-	native_only "only the tools of the tests are tested"
 	check_text '"é"' '"\\u00e9"'
 	must_fail check_text 7 7.0
 	must_fail check_text 0 -0
@@ -104,22 +84,17 @@ test_comparator_knows_types_notation_and_form()
 	must_fail check_text '"\t"' '"\t"'
 }
 
-# make_perfdata FILE OFFSET BYTES [PLACE]: a file with a record of two entries after, before (first) or
+# check_bytes OFFSET BYTES [PLACE]: check $TMP/file, with a record of two entries after, before (first) or
 # between samples. BYTES replace those at OFFSET of the record.
-make_perfdata()
-{
-	write_file "$1" <<-END
-		record, changed = bytearray(file.metadata(perfgen.ALPHA, [(b"b", b"2")])), bytes.fromhex("$3")
-		record[$2:$2 + len(changed)] = changed
-		sample = file.sample(0)
-		file.records = lambda: {"first": record + sample, "between": sample + record + sample}.get(
-		    "${4:-}", sample + record)
-	END
-}
-
 check_bytes()
 {
-	make_perfdata "$TMP/file" "$@"
+	write_file "$TMP/file" <<-END
+		record, changed = bytearray(file.metadata(perfgen.ALPHA, [(b"b", b"2")])), bytes.fromhex("$2")
+		record[$1:$1 + len(changed)] = changed
+		sample = file.sample(0)
+		file.records = lambda: {"first": record + sample, "between": sample + record + sample}.get(
+		    "${3:-}", sample + record)
+	END
 	perfdata check "$TMP/file"
 }
 
@@ -127,45 +102,32 @@ test_reader_finds_each_broken_field()
 {
 	local sixty_four
 
-	native_only "only the tools of the tests are tested"
 	sixty_four=$(printf '61%.0s' {1..64})
 	check_bytes 0 54000000
 	check_bytes 0 54000000 first		# record before the first sample
 	must_fail check_bytes 0 54000000 between
-	must_fail check_bytes 6 9804		# size, 8 bytes less
 	must_fail check_bytes 6 a8ff		# size, past the end
 	must_fail check_bytes 520 01		# nr_entries
 	must_fail check_bytes 520 03
-	must_fail check_bytes 520 ffffffffffffffff
 	must_fail check_bytes 500 61		# after the NUL of the name
-	must_fail check_bytes 8 00		# empty name
-	must_fail check_bytes 528 "$sixty_four"	# no NUL in the key
-	must_fail check_bytes 591 61		# after the NUL of the key
-	must_fail check_bytes 528 00		# empty key
-	must_fail check_bytes 592 00		# empty value
 	must_fail check_bytes 592 78		# the id is not a number
-	must_fail check_bytes 528 5b		# no id
-	must_fail check_bytes 847 61		# after the NUL of the value
-	must_fail check_bytes 592 ff		# not UTF-8
+	must_fail check_bytes 848 "$sixty_four"	# no NUL in the key
+	must_fail check_bytes 912 00		# empty value
+	must_fail check_bytes 912 ff		# not UTF-8
 	must_fail check_bytes 1183 01		# sample id not zero
 	must_fail check_bytes 0 55000000	# another type
 }
 
-# make_block FILE OFFSET BYTES: a file whose block has two programs that share a text of keys and values,
-# and a program without metadata. BYTES replace those at OFFSET of the block.
-make_block()
-{
-	write_file "$1" <<-END
-		file.block = bytearray(file.make_texts([(b"k=1\nl=2\n", [5, 7]), (b"", [8])]))
-		changed = bytes.fromhex("$3")
-		file.block[$2:$2 + len(changed)] = changed
-		file.infos, file.nr_infos, file.records = [], 0, lambda: b""
-	END
-}
-
+# block_bytes OFFSET BYTES: read $TMP/file, whose block has two programs that share a text of keys and
+# values, and a program without metadata. BYTES replace those at OFFSET of the block.
 block_bytes()
 {
-	make_block "$TMP/file" "$@"
+	write_file "$TMP/file" <<-END
+		file.block = bytearray(file.make_texts([(b"k=1\nl=2\n", [5, 7]), (b"", [8])]))
+		changed = bytes.fromhex("$2")
+		file.block[$1:$1 + len(changed)] = changed
+		file.infos, file.nr_infos, file.records = [], 0, lambda: b""
+	END
 	perfdata block "$TMP/file"
 }
 
@@ -173,7 +135,6 @@ test_reader_finds_each_broken_field_of_the_block()
 {
 	local whole
 
-	native_only "only the tools of the tests are tested"
 	printf '%d\t\t0\t%s\t%d\n' 5 k 1 5 l 2 7 k 1 7 l 2 >"$TMP/want"
 	block_bytes 0 "" >"$TMP/got"
 	same "block" "$TMP/want" "$TMP/got"
@@ -182,35 +143,21 @@ test_reader_finds_each_broken_field_of_the_block()
 	printf '8\t\n' >"$TMP/want"
 	same "programs without metadata" "$TMP/want" "$TMP/got"
 	must_fail block_bytes 7 33			# magic
-	must_fail block_bytes 8 3f			# length, less and more
-	must_fail block_bytes 8 80
+	must_fail block_bytes 8 3f			# length
 	must_fail block_bytes 8 00000001
 	must_fail block_bytes 12 3d			# an empty key
 	must_fail block_bytes 13 6b			# no value
 	must_fail block_bytes 14 ff			# not UTF-8
 	must_fail block_bytes 19 6b			# a line that does not end
 	must_fail block_bytes 20 0a			# a line that is empty
-	must_fail block_bytes 14 0a
 	must_fail block_bytes 16 6b			# a key that is there twice
 	must_fail block_bytes 21 01			# padding
-	must_fail block_bytes 75 01
 	must_fail block_bytes 76 00			# programs
 	must_fail block_bytes 76 03
-	must_fail block_bytes 76 00000001
-	must_fail block_bytes 84 05			# an id that is there twice
-	must_fail block_bytes 160 05
+	must_fail block_bytes 160 05			# an id that is there twice
 	must_fail block_bytes 92 6b3d310a6c3d320a	# a text that is there twice
 	must_fail block_bytes 164 00			# a byte after the block
 	must_fail block_bytes 164 "$whole"		# a second block
-}
-
-test_reader_strips_only_the_records()
-{
-	native_only "only the tools of the tests are tested"
-	make_perfdata "$TMP/file" 0 54
-	perfdata strip "$TMP/file" "$TMP/stripped"
-	perfdata types "$TMP/stripped" >"$TMP/types"
-	[[ $(cat "$TMP/types") = 9 ]] || fail "types: $(cat "$TMP/types")"
 }
 
 # must_tell GROUP SCRIPT WHAT: SCRIPT, which runs perf as "$@", reads the files of this group wrong
@@ -225,7 +172,6 @@ must_tell()
 # shellcheck disable=SC2016 # for the script
 test_files_that_perf_reads_wrong_are_found()
 {
-	native_only "only the tools of the tests are tested"
 	malformed check "$TMP/files" good
 	must_tell good 'kill -SEGV $$' 'ends with status -11'
 	must_tell good '"$@"; [[ $2 != evlist ]]' 'perf evlist: ends with status 1'
@@ -237,37 +183,32 @@ test_files_that_perf_reads_wrong_are_found()
 		'takes too much memory'
 }
 
-# Run a helper in a subshell, because fail() ends the shell.
-finds()
-(
-	"$@"
-)
-
-test_empty_files_do_not_pass_as_files_without_records()
+test_only_files_without_records_pass_as_such()
 {
-	native_only "only the tools of the tests are tested"
-	make_perfdata "$TMP/file" 0 54
+	block_bytes 0 ""
+	must_fail want_no_records "$TMP/file"	# no sample
+	check_bytes 0 54
+	must_fail want_no_records "$TMP/file"
 	perfdata strip "$TMP/file" "$TMP/stripped"
 	want_no_records "$TMP/stripped"
-	must_fail finds want_no_records "$TMP/file"
-	make_block "$TMP/no-samples" 0 ""
-	must_fail finds want_no_records "$TMP/no-samples"
-	must_fail finds has_ksymbol "$TMP/stripped" bpf_prog_1_name
+	[[ $(<"$TMP/types") = 9 ]] || fail "types: $(<"$TMP/types")"
+	must_fail has_ksymbol "$TMP/stripped" bpf_prog_1_name
 	: >"$TMP/empty"
-	must_fail finds want_no_records "$TMP/empty"
-	must_fail finds has_ksymbol "$TMP/empty" bpf_prog_1_name
+	must_fail want_no_records "$TMP/empty"
+	must_fail has_ksymbol "$TMP/empty" bpf_prog_1_name
 
+	: >"$TMP/data.script"
+	must_fail shows_no_record bpf_prog_1_name
 	echo " 0 PERF_RECORD_KSYMBOL addr 1 len 8 type 1 flags 0x0 name bpf_prog_1_name" >"$TMP/data.script"
 	shows_no_record bpf_prog_1_name
-	must_fail finds shows_no_record bpf_prog_1_nam
-	must_fail finds shows_no_record bpf_prog_2_name
+	must_fail shows_no_record bpf_prog_1_nam
+	must_fail shows_no_record bpf_prog_2_name
 	echo " 0 PERF_RECORD_BPF_METADATA prog bpf_prog_1_name" >>"$TMP/data.script"
-	must_fail finds shows_no_record bpf_prog_1_name
-	: >"$TMP/data.script"
-	must_fail finds shows_no_record bpf_prog_1_name
+	must_fail shows_no_record bpf_prog_1_name
 }
 
-write_test_file()
+# The last lines of the output are for a tag to which tests do not apply, and for emulated machines.
+test_lib_reports_what_happened()
 {
 	cat >"$TMP/inner.sh" <<-END
 		. "$SELFTESTS/lib/test-lib.sh"
@@ -283,11 +224,7 @@ write_test_file()
 		NATIVE_ONLY=\${INNER_NATIVE_ONLY:-}
 		run_tests
 	END
-}
-
-test_lib_reports_what_happened()
-{
-	write_test_file
+	printf '%s\t%s\n' 'inner: (fail .*|none)' 'it is right there' 'inner: pas' 'another name' >"$TMP/lacks"
 	cat >"$TMP/want" <<-'END'
 		ok 1 inner: pass
 		not ok 2 inner: fail in the middle
@@ -296,59 +233,34 @@ test_lib_reports_what_happened()
 		not ok 5 inner: fail by name
 		not ok 6 inner: fail with 4
 		ok 7 inner: skip # SKIP no such thing
-	END
-	PBM_EMULATED=0 PBM_FILTER='inner: [^n]' must_fail bash "$TMP/inner.sh"
-	cat "$TMP/out"
-	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
-	same "results" "$TMP/want" "$TMP/got"
-}
-
-test_lib_skips_tests_that_do_not_apply_to_the_tag()
-{
-	write_test_file
-	printf '%s\t%s\n' 'inner: (fail .*|none)' 'it is right there' 'inner: pas' 'another name' >"$TMP/lacks"
-	PBM_EMULATED=0 PBM_FILTER='by name|pass' PBM_LACKS=$TMP/lacks PBM_TAG=v0.1 bash "$TMP/inner.sh" >"$TMP/out"
-	cat >"$TMP/want" <<-'END'
+		ok 8 inner: native
+		status 1
 		ok 1 inner: pass
 		ok 2 inner: fail by name # SKIP does not apply to v0.1: it is right there
-	END
-	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
-	same "results" "$TMP/want" "$TMP/got"
-}
-
-# On an emulated machine, and on others
-test_lib_skips_what_is_for_other_machines()
-{
-	write_test_file
-	cat >"$TMP/want" <<-'END'
 		ok 1 inner: native
-		ok 1 inner: pass
 		ok 1 inner: native # SKIP not in an emulated machine: nor here
 		ok 1 inner: pass # SKIP not in an emulated machine: all
 	END
 	{
-		PBM_EMULATED=0 PBM_FILTER=native bash "$TMP/inner.sh"
-		PBM_EMULATED=0 PBM_FILTER=pass INNER_NATIVE_ONLY=all bash "$TMP/inner.sh"
-		PBM_EMULATED=1 PBM_FILTER=native bash "$TMP/inner.sh" || true
-		PBM_EMULATED=1 PBM_FILTER=pass INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" || true
-	} >"$TMP/out"
-	grep -e '^ok' -e '^not ok' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
+		PBM_EMULATED=0 PBM_FILTER='' bash "$TMP/inner.sh" || echo "status $?"
+		PBM_EMULATED=0 PBM_FILTER='by name|pass' PBM_LACKS=$TMP/lacks PBM_TAG=v0.1 bash "$TMP/inner.sh"
+		PBM_EMULATED=0 PBM_FILTER=native INNER_NATIVE_ONLY=all bash "$TMP/inner.sh"
+		PBM_EMULATED=1 PBM_FILTER=native bash "$TMP/inner.sh" || :
+		PBM_EMULATED=1 PBM_FILTER=pass INNER_NATIVE_ONLY=all bash "$TMP/inner.sh" || :
+	} >"$TMP/out" 2>&1
+	cat "$TMP/out"
+	grep -E '^(ok|not ok|status) ' "$TMP/out" | sed 's/ *$//' >"$TMP/got"
 	same "results" "$TMP/want" "$TMP/got"
 }
 
-# Print DIRECTORY/FILE of each entry in the lists of README.
-readme_files()
-{
-	awk -F '\t+' '
-		/^tests\/[a-z]+\/:/ { dir = $1; sub(/:.*/, "", dir); next }
-		/^---/ { dir = "" }
-		dir != "" && /^\t/ { print dir $2 }' "$SELFTESTS/README" | sort
-}
-
+# README has lists of DIRECTORY/FILE.
 test_readme_names_each_file()
 {
 	[[ -d $SELFTESTS/holders ]] || skip "README describes the source directory"
-	readme_files >"$TMP/want"
+	awk -F '\t+' '
+		/^tests\/[a-z]+\/:/ { dir = $1; sub(/:.*/, "", dir); next }
+		/^---/ { dir = "" }
+		dir != "" && /^\t/ { print dir $2 }' "$SELFTESTS/README" | sort >"$TMP/want"
 	(cd "$SELFTESTS" && find tests -type f) | sort >"$TMP/got"
 	same "README and the files" "$TMP/want" "$TMP/got"
 }
@@ -358,7 +270,6 @@ test_kselftest_runs_a_file_of_tests()
 {
 	local runner
 
-	native_only "only the tools of the tests are tested"
 	runner=$(dirname "$(realpath "$OUTPUT/ktap_helpers.sh")")
 	[[ -f $runner/runner.sh && -f $SELFTESTS/settings ]] || skip "kselftest's runner is not beside the tests"
 	ln -s "$runner" "$TMP/kselftest"
@@ -372,21 +283,7 @@ test_kselftest_runs_a_file_of_tests()
 	grep -x 'ok 1 selftests: bpf-metadata: sets.sh' "$TMP/out"
 }
 
-# $TMP/list is churn's output about three programs; one of them was short-lived. $TMP/script is the
-# right output of perf script.
-prepare_churn()
-{
-	cat >"$TMP/list" <<-END
-		1 11 churn_1 told
-		2 12 churn_2 stays
-		3 13 churn_3 short
-	END
-	: >"$TMP/script"
-	pretend_churn 1 churn_1
-	pretend_churn 2 churn_2
-	echo "0 PERF_RECORD_KSYMBOL addr fffe len 8 type 1 flags 0x0 name bpf_prog_0123456789abcdef_churn_2_sub" >>"$TMP/script"
-}
-
+# pretend_churn NUMBER NAME: add the right output of perf script about a program to $TMP/script
 pretend_churn()
 {
 	local name=bpf_prog_0123456789abcdef_$2
@@ -401,39 +298,33 @@ pretend_churn()
 	(($1 % 3 != 2)) || echo "  entry 3:                 more = -$1" >>"$TMP/script"
 }
 
-must_find()
+# wrong_churn PROBLEM CHANGE: after this command of sed, the output of perf script must be found
+# to have the problem
+wrong_churn()
 {
+	sed "$2" "$TMP/script" >"$TMP/changed"
+	must_fail check_churn "$TMP/list" "$TMP/changed"
 	grep -q -e "^$1" "$TMP/out" || fail "the check does not print '$1', but: $(cat "$TMP/out")"
 }
 
+# shellcheck disable=SC2016 # for sed
+# One of the three programs was short-lived. So it may have a set of metadata, but the set must be right.
 test_missing_or_wrong_metadata_of_churn_is_found()
 {
-	native_only "only the tools of the tests are tested"
-	prepare_churn
+	printf '%s\n' '1 11 churn_1 told' '2 12 churn_2 stays' '3 13 churn_3 short' >"$TMP/list"
+	pretend_churn 1 churn_1
+	pretend_churn 2 churn_2
+	echo "0 PERF_RECORD_KSYMBOL addr fffe len 8 type 1 flags 0x0 name bpf_prog_0123456789abcdef_churn_2_sub" >>"$TMP/script"
 	check_churn "$TMP/list" "$TMP/script"
-	# A short-lived program may have a set of metadata, but the set must be right.
-	cp "$TMP/script" "$TMP/whole"
+	cat "$TMP/script" "$TMP/script" >"$TMP/twice"
+	check_churn "$TMP/list" "$TMP/twice"
+	wrong_churn 'wrong set' '/more = -2/d'
+	wrong_churn 'wrong set' 's/number = 1/number = 2/'
+	wrong_churn 'wrong set: .*the ids' 's/(id) = 11/(id) = 12/'
+	wrong_churn 'no set' '/METADATA.*churn_2/,$d'
 	pretend_churn 3 churn_3
 	check_churn "$TMP/list" "$TMP/script"
-	cp "$TMP/whole" "$TMP/script"
-	pretend_churn 4 churn_3
-	must_fail check_churn "$TMP/list" "$TMP/script"
-	must_find 'wrong set'
-
-	sed '/more = -2/d' "$TMP/whole" >"$TMP/script"
-	must_fail check_churn "$TMP/list" "$TMP/script"
-	must_find 'wrong set'
-	sed 's/number = 1/number = 2/' "$TMP/whole" >"$TMP/script"
-	must_fail check_churn "$TMP/list" "$TMP/script"
-	must_find 'wrong set'
-	sed 's/(id) = 11/(id) = 12/' "$TMP/whole" >"$TMP/script"
-	must_fail check_churn "$TMP/list" "$TMP/script"
-	must_find 'wrong set: .*the ids'
-	sed '/METADATA.*churn_2/,$d' "$TMP/whole" >"$TMP/script"
-	must_fail check_churn "$TMP/list" "$TMP/script"
-	must_find 'no set'
-	cat "$TMP/whole" "$TMP/whole" >"$TMP/script"
-	check_churn "$TMP/list" "$TMP/script"
+	wrong_churn 'wrong set' 's/number = 3/number = 4/'
 }
 
 agree_after()
@@ -444,7 +335,6 @@ agree_after()
 
 test_disagreement_of_a_recording_and_bpftool_is_found()
 {
-	native_only "only the tools of the tests are tested"
 	hold simple none
 	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/want"
 	"$BPFTOOL" -j prog show id "${HELD_IDS[1]}" >>"$TMP/want"
