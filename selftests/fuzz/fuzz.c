@@ -14,6 +14,7 @@
  */
 #include <byteswap.h>
 #include <errno.h>
+#include <iconv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +105,6 @@ static void __attribute__((format(printf, 1, 2), noreturn)) finding(const char *
 	abort();
 }
 
-/* --- files ---------------------------------------------------------------- */
-
 static u64 file__get(const struct file *file, size_t at, size_t size)
 {
 	u64 value = 0;
@@ -160,15 +159,9 @@ static void file__find_insert_at(struct file *file)
 	file->insert_at = at;
 }
 
-static size_t find_magic(const void *bytes, size_t size)
+static void file__read(struct file *file, const char *dir, int flags)
 {
-	const void *at = memmem(bytes, size, MAGIC, strlen(MAGIC));
-
-	return at ? (size_t)(at - bytes) : size;
-}
-
-static int file__read(struct file *file, const char *dir, int flags)
-{
+	unsigned char *block;
 	char path[PATH_MAX];
 	FILE *fp;
 
@@ -177,26 +170,24 @@ static int file__read(struct file *file, const char *dir, int flags)
 	snprintf(path, sizeof(path), "%s/%s-%s", dir, file->is_pipe ? "pipe" : "file",
 		 file->swapped ? "swapped" : "native");
 	fp = fopen(path, "r");
-	if (!fp) {
-		fprintf(stderr, "fuzz: %s: %m\n", path);
-		return -1;
+	if (fp) {
+		file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
+		fclose(fp);
 	}
-	file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
-	fclose(fp);
 	file__find_insert_at(file);
-	file->block_at = find_magic(file->bytes, file->size);
-	if (file->insert_at >= file->size || (!file->is_pipe && file->block_at == file->size)) {
+	block = memmem(file->bytes, file->size, MAGIC, strlen(MAGIC));
+	if (file->insert_at >= file->size || (!file->is_pipe && !block)) {
 		fprintf(stderr, "fuzz: %s: not %d samples and a block\n", path, NR_SAMPLES);
-		return -1;
+		exit(2);
 	}
-	return 0;
+	file->block_at = block - file->bytes;
 }
 
 static void file__insert_records(struct file *file, const uint8_t *input, size_t size)
 {
 	size_t at = file->insert_at, end = at + size, sections;
-	u32 type = PERF_RECORD_BPF_METADATA;
-	u16 record_size;
+	u32 type = file->swapped ? bswap_32(PERF_RECORD_BPF_METADATA) : PERF_RECORD_BPF_METADATA;
+	u16 record_size, record_size_field;
 
 	memmove(file->bytes + end, file->bytes + at, file->size - at);
 	memcpy(file->bytes + at, input, size);
@@ -206,10 +197,9 @@ static void file__insert_records(struct file *file, const uint8_t *input, size_t
 		record_size = file__get(file, at + 6, sizeof(record_size)) & ~7;
 		if (record_size < sizeof(struct perf_event_header) || record_size > end - at)
 			record_size = min(end - at, (size_t)0xfff8);
-		type = file->swapped ? bswap_32(PERF_RECORD_BPF_METADATA) : PERF_RECORD_BPF_METADATA;
+		record_size_field = file->swapped ? bswap_16(record_size) : record_size;
 		memcpy(file->bytes + at, &type, sizeof(type));
-		type = file->swapped ? bswap_16(record_size) : record_size;
-		memcpy(file->bytes + at + 6, &type, sizeof(record_size));
+		memcpy(file->bytes + at + 6, &record_size_field, sizeof(record_size_field));
 	}
 	if (file->is_pipe)
 		return;
@@ -250,8 +240,6 @@ static void print_metadata(u32 id, const char *text)
 	fprintf(run.out, "%u %s\n", id, shown ?: "");
 	free(shown);
 }
-
-/* --- perf reads the file -------------------------------------------------- */
 
 static void print_program(struct dso *dso)
 {
@@ -304,41 +292,23 @@ static void print_node(struct bpf_prog_info_node *node, void *data __maybe_unuse
 		print_metadata(node->id, node->metadata);
 }
 
-static void print_programs(struct perf_session *session)
-{
-	perf_env__iterate_bpf_prog_info(&session->header.env, print_node, NULL);
-}
-
-static void use_table(struct perf_session *session)
-{
-	print_programs(session);
-	if (perf_event__synthesize_bpf_metadata(&run.tool, session, ignore_event))
-		finding("the table can't be written");
-}
-
 /* UTF-8 without C0, DEL and C1; newlines and tabs are allowed. */
-static void check_text(const unsigned char *s, size_t size)
+static void check_text(char *s, size_t size)
 {
-	const unsigned char *text = s, *end = s + size;
+	iconv_t to_utf32 = iconv_open("UTF-32LE", "UTF-8");
+	char *text = s;
 
-	while (s < end) {
-		int length = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
-		u32 c = length == 1 ? *s : length == 2 ? *s & 0x1f : *s & (0x7f >> length);
+	while (size) {
+		u32 c = 0;
+		char *out = (char *)&c;
+		size_t left = sizeof(c);
 
-		if (!length || length > end - s)
+		if (iconv(to_utf32, &s, &size, &out, &left) == (size_t)-1 && left)
 			finding("byte %#x is printed, which isn't UTF-8:\n%s", *s, text);
-		for (int i = 1; i < length; i++) {
-			if ((s[i] & 0xc0) != 0x80)
-				finding("byte %#x is printed, which isn't UTF-8:\n%s", s[i], text);
-			c = c << 6 | (s[i] & 0x3f);
-		}
 		if ((c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0))
 			finding("the control character %#x is printed:\n%s", c, text);
-		if ((length == 3 && c < 0x800) || (length == 4 && c < 0x10000) || c > 0x10ffff ||
-		    (c >= 0xd800 && c < 0xe000))
-			finding("%#x is printed, which isn't UTF-8:\n%s", c, text);
-		s += length;
 	}
+	iconv_close(to_utf32);
 }
 
 static void read_file(const struct file *file, int want_samples)
@@ -370,13 +340,15 @@ static void read_file(const struct file *file, int want_samples)
 		finding("%d samples of %d are lost", want_samples - run.nr_samples, want_samples);
 	if (!file->is_pipe)
 		perf_session__fprintf_info(run.session, run.out, /*full=*/true);
-	use_table(run.session);
+	perf_env__iterate_bpf_prog_info(&run.session->header.env, print_node, NULL);
+	if (perf_event__synthesize_bpf_metadata(&run.tool, run.session, ignore_event))
+		finding("the table can't be written");
 	perf_session__delete(run.session);
 
 	debug_set_file(stderr);
 	fclose(run.out);
 	run.out = NULL;
-	check_text((unsigned char *)run.text, run.text_size);
+	check_text(run.text, run.text_size);
 	free(run.text);
 	if (!file->is_pipe)
 		close(fd);
@@ -392,9 +364,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	flags = *input++;
 	size--;
 
-	if ((flags & INPUT_BLOCK) && (flags & (INPUT_CUT | INPUT_PIPE)))
-		return -1;
-	if ((flags & INPUT_CUT) && !(flags & INPUT_PIPE))
+	/* A pipe has no block, and only a pipe is cut. */
+	if (flags & INPUT_PIPE ? flags & INPUT_BLOCK : flags & INPUT_CUT)
 		return -1;
 	file = templates[flags & (INPUT_SWAPPED | INPUT_PIPE)];
 	if (flags & INPUT_BLOCK) {
@@ -415,15 +386,19 @@ static int print_libperf(enum libperf_print_level level, const char *fmt, va_lis
 	return veprintf(level, verbose, fmt, args);
 }
 
-/* Begin like perf's main(), read the good files, and set up the tool. */
-static void init(const char *dir)
+/* Replaces perf's main(): begins like it, reads the good files, and sets up the tool. */
+int __wrap_main(int argc, char **argv)
 {
+	const char *dir = getenv("PBM_FUZZ_TEMPLATES");
+
+	if (!dir) {
+		fprintf(stderr, "%s: PBM_FUZZ_TEMPLATES is not set, use scripts/fuzz.sh\n", argv[0]);
+		return 2;
+	}
 	perf_debug_setup();
 	libperf_init(print_libperf);
-	for (int flags = 0; flags < (int)ARRAY_SIZE(templates); flags++) {
-		if (file__read(&templates[flags], dir, flags))
-			exit(2);
-	}
+	for (int flags = 0; flags < (int)ARRAY_SIZE(templates); flags++)
+		file__read(&templates[flags], dir, flags);
 	perf_tool__init(&run.tool, /*ordered_events=*/true);
 	run.tool.sample = process_sample;
 	run.tool.attr = perf_event__process_attr;
@@ -435,17 +410,5 @@ static void init(const char *dir)
 	symbol_conf.bpf_progs = true;
 	verbose = 1;
 	symbol__init(NULL);
-}
-
-/* Replaces perf's main(). */
-int __wrap_main(int argc, char **argv)
-{
-	const char *dir = getenv("PBM_FUZZ_TEMPLATES");
-
-	if (!dir) {
-		fprintf(stderr, "%s: PBM_FUZZ_TEMPLATES is not set, use scripts/fuzz.sh\n", argv[0]);
-		return 2;
-	}
-	init(dir);
 	return LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput);
 }
