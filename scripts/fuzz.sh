@@ -72,18 +72,15 @@ prepare_fuzz()
 	run_logged "build the fuzzer" build_fuzz || die_logged "the fuzzer does not build" "see the log"
 }
 
-malformed()
-{
-	python3 "$SELFTESTS_DIR/lib/malformed.py" "$@" >/dev/null
-}
-
-# The fuzzer inserts its inputs into these files.
+# The fuzzer inserts its inputs into these files. Their names are the flags of the inputs.
 write_templates()
 {
-	malformed write good "$FUZZ_DIR/templates/file-native"
-	malformed write good "$FUZZ_DIR/templates/file-swapped" --big
-	malformed write good "$FUZZ_DIR/templates/pipe-native" --pipe
-	malformed write good "$FUZZ_DIR/templates/pipe-swapped" --pipe --big
+	local options flags=0
+
+	for options in '' --big --pipe '--big --pipe'; do
+		# shellcheck disable=SC2086 # two options
+		python3 "$SELFTESTS_DIR/lib/malformed.py" write good "$FUZZ_DIR/templates/$((flags++))" $options >/dev/null
+	done
 }
 
 # Leaks are not reported, because perf does not free all memory before it exits.

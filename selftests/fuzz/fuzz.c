@@ -167,8 +167,7 @@ static void file__read(struct file *file, const char *dir, int flags)
 
 	file->swapped = flags & INPUT_SWAPPED;
 	file->is_pipe = flags & INPUT_PIPE;
-	snprintf(path, sizeof(path), "%s/%s-%s", dir, file->is_pipe ? "pipe" : "file",
-		 file->swapped ? "swapped" : "native");
+	snprintf(path, sizeof(path), "%s/%d", dir, flags);
 	fp = fopen(path, "r");
 	if (fp) {
 		file->size = fread(file->bytes, 1, sizeof(file->bytes) / 2, fp);
