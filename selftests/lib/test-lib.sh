@@ -120,19 +120,12 @@ own()
 	printf '%s%03x\n' "${1%???}" $(($$ % 4096))
 }
 
-# Write $TMP/$1.bpf.o, a copy where the program has the name that own prints. The program in busy_v1
-# is named busy. The new name has the same length, so the object stays valid.
-make_own_object()
-{
-	local prog=${1%_v[0-9]}
-
-	LC_ALL=C sed "s/$prog/$(own "$prog")/g" "$OUTPUT/$1.bpf.o" >"$TMP/$1.bpf.o"
-}
-
-# hold -o NAME...: the same, with program names that no other file uses
+# hold [-n TIMES|-o] NAME...: hold the programs of these objects until the test ends, or until release. With
+# -o, they get names that no other file of tests uses: copies of the objects have what own prints. The program
+# in busy_v1 is named busy. The new name has the same length, so the object stays valid.
 hold()
 {
-	local args=() dir='' name
+	local args=() dir='' name prog
 
 	if [[ $1 = -n ]]; then
 		args=(-n "$2")
@@ -141,7 +134,8 @@ hold()
 		shift
 		dir=$TMP/
 		for name; do
-			make_own_object "$name"
+			prog=${name%_v[0-9]}
+			LC_ALL=C sed "s/$prog/$(own "$prog")/g" "$OUTPUT/$name.bpf.o" >"$TMP/$name.bpf.o"
 		done
 	fi
 	set -- "${@/#/$dir}"
@@ -238,12 +232,8 @@ without_vdso_names()
 # Print the name that perf gives to the function of program HELD_IDS[$1] if it has only one.
 symbol_of()
 {
-	local tag
-
-	"$BPFTOOL" prog show id "${HELD_IDS[$1]}" >"$TMP/shown"
-	tag=$(sed -n 's/.*[[:space:]]tag \([0-9a-f]*\).*/\1/p' "$TMP/shown")
-	[[ -n $tag ]] || fail "bpftool shows no tag: $(cat "$TMP/shown")"
-	printf 'bpf_prog_%s_%s\n' "$tag" "${HELD_NAMES[$1]}"
+	"$BPFTOOL" prog show id "${HELD_IDS[$1]}" |
+		sed -n "s/.*[[:space:]]tag \([0-9a-f]*\).*/bpf_prog_\1_${HELD_NAMES[$1]}/p" | grep .
 }
 
 # want_no_records FILE: fail unless FILE has samples and no metadata record. Also look for a sample,
@@ -294,34 +284,22 @@ other_perf()
 	[[ -x ${!1} ]] || fail "$1=${!1} cannot be run"
 }
 
-# unpatched_perf, peer_perf, old_perf: skip if PBM_*_PERF is not set, fail if it can't run. run-selftests.sh
-# builds peer and old perf only with --all.
+# run-selftests.sh builds peer and old perf only with --all.
 unpatched_perf()	{ other_perf PBM_UNPATCHED_PERF; }
 peer_perf()		{ [[ -n ${PBM_PEER_PERF:-} ]] || all_only; other_perf PBM_PEER_PERF; }
 old_perf()		{ [[ -n ${PBM_OLD_PERF:-} ]] || all_only; other_perf PBM_OLD_PERF; }
 
-# Print the requirements that the caller of the tests has to meet, and has not met.
-what_is_missing()
-{
-	local tool
-
-	[[ -x ${OUTPUT:-}/hold ]] || echo "OUTPUT=${OUTPUT:-} is not a directory of built selftests;"
-	[[ -x ${PBM_PERF:-} ]] || echo "PBM_PERF=${PBM_PERF:-} is not a program;"
-	for tool in "$BPFTOOL" python3; do
-		command -v "$tool" >/dev/null || echo "$tool is not a program;"
-	done
-}
-
 prepare_tests()
 {
-	local missing
+	local program
 
 	if ((EUID)); then
 		ktap_skip_all "only root can load programs and record them"
 		exit "$KSFT_SKIP"
 	fi
-	missing=$(what_is_missing)
-	[[ -z $missing ]] || ktap_exit_fail_msg "$missing"
+	for program in "$OUTPUT/hold" "${PBM_PERF:-PBM_PERF}" "$BPFTOOL" python3; do
+		command -v "$program" >/dev/null || ktap_exit_fail_msg "$program is not a program"
+	done
 	# perf must not read the user's configuration, nor copy anything into ~/.debug.
 	export PERF_CONFIG=$TMP/perfconfig
 	printf '[buildid]\n\tdir = %s\n' "$TMP/debug" >"$PERF_CONFIG"
