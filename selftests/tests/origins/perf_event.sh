@@ -12,35 +12,31 @@
 
 # A prime that nothing uses as a default
 PERIOD=1000003
-WANT_SETS=
 
-# Add the metadata that bpftool shows to WANT_SETS, as KEY<TAB>VALUE. Write perf's name of the program to
-# $TMP/symbol.
+# note_program FILE: add the metadata that bpftool shows to FILE, as KEY<TAB>VALUE. Set SYMBOL to perf's name
+# of the program.
 note_program()
 {
-	"$BPFTOOL" -j prog show id "$PROGRAM_ID" >"$TMP/shown.json"
-	python3 - "$TMP/shown.json" >"$TMP/set" <<-'END'
-		import json, sys
-		for key, value in json.load(open(sys.argv[1]))["metadata"].items():
-		    print(key, json.dumps(value), sep="\t")
-	END
-	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
-	WANT_SETS+=$(cat "$TMP/set")$'\n'
+	"$BPFTOOL" -j prog show id "$PROGRAM_ID" | python3 -c '
+import json, sys
+for key, value in json.load(sys.stdin)["metadata"].items():
+    print(key, json.dumps(value), sep="\t")' >>"$1"
+	grep -q '^build_date' "$1" || fail "the build has not stamped $PROGRAM_NAME"
 	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
-	symbol_of 0 >"$TMP/symbol"
+	SYMBOL=$(symbol_of 0)
 	# The program may be unloaded next.
 	await_read
 }
 
-# End the recording. Fail unless it has the sets that note_program has noted. All versions have the same code
-# and tag, so they have the same symbol.
+# check_sets FILE: end the recording. Fail unless it has the sets that note_program has noted in FILE. All
+# versions have the same code and tag, so they have the same symbol.
 check_sets()
 {
 	stop_recording
 	perfdata check "$TMP/data"
-	perfdata entries "$TMP/data" "$(cat "$TMP/symbol")" | sort >"$TMP/got"
-	printf '%s' "$WANT_SETS" | sort >"$TMP/want"
-	same "the metadata of $(cat "$TMP/symbol")" "$TMP/want" "$TMP/got"
+	perfdata entries "$TMP/data" "$SYMBOL" | sort >"$TMP/got"
+	sort "$1" >"$TMP/want"
+	same "the metadata of $SYMBOL" "$TMP/want" "$TMP/got"
 }
 
 counts_a_sample()
@@ -49,34 +45,30 @@ counts_a_sample()
 	"$BPFTOOL" -j map dump id "${MAP_IDS[counts]}" | grep -q '"samples"'
 }
 
-# attach_version VERSION WAY EVENT: load this version of the profiler, attach it to the event by "ioctl" or
-# "link", and let it run
-attach_version()
-{
-	ask load "$OUTPUT/$1.bpf.o"
-	# shellcheck disable=SC2086 # several words
-	ask event $3
-	ask "$2"
-	await "a sample of $1 with $3" counts_a_sample
-	ask close
-	note_program
-}
-
-# Both versions have the same code and tag. Only their sets differ.
+# Attach both versions of the profiler to these events by "ioctl" and by "link", and let them run. They have
+# the same code and tag. Only their sets differ.
 check_events()
 {
-	local event way
+	local event way version
 
+	rm -f "$TMP/events"
 	start_recording "$TMP/data" -a
 	for event; do
 		for way in ioctl link; do
-			attach_version profiler "$way" "$event"
-			attach_version profiler_2 "$way" "$event"
+			for version in profiler profiler_2; do
+				ask load "$OUTPUT/$version.bpf.o"
+				# shellcheck disable=SC2086 # several words
+				ask event $event
+				ask "$way"
+				await "a sample of $version with $event" counts_a_sample
+				ask close
+				note_program "$TMP/events"
+			done
 		done
 	done
-	check_sets
+	check_sets "$TMP/events"
 	show "$TMP/data"
-	values entries "$TMP/data.script" "$(cat "$TMP/symbol")" | grep '^version' | sort -u >"$TMP/got"
+	values entries "$TMP/data.script" "$SYMBOL" | grep '^version' | sort -u >"$TMP/got"
 	printf 'version\t"%s"\n' 1.0 2.0 >"$TMP/want"
 	same "versions in perf script" "$TMP/want" "$TMP/got"
 }
@@ -117,8 +109,8 @@ test_samples_show_what_the_profiler_costs()
 	for _ in {1..20}; do
 		ask touch $((20000 / SCALE))
 	done
-	note_program
-	check_sets
+	note_program "$TMP/cost"
+	check_sets "$TMP/cost"
 	perfdata costs "$TMP/data" >"$TMP/costs"
 	period=$(awk -F '\t' -v id="$PROGRAM_ID" '$1 == id { sum += $4 } END { printf "%.0f", sum }' "$TMP/costs")
 	[[ $period != 0 || $cycles = yes ]] ||
