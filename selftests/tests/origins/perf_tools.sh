@@ -127,12 +127,5 @@ test_sample_filter_of_root_and_of_a_user()
 	perfdata types "$TMP/nobody/data" | grep -x 9 >"$TMP/samples" || fail "no sample of the user was recorded"
 }
 
-# Also if a test has failed, no perf of its may live on.
-end_users()
-{
-	((!${#USER_PIDS[@]})) || kill "${USER_PIDS[@]}" 2>/dev/null || :
-}
-
 USER_PIDS=()
-ON_END+=(end_users)
 run_tests
