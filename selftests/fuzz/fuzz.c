@@ -105,6 +105,11 @@ static void __attribute__((format(printf, 1, 2), noreturn)) finding(const char *
 	abort();
 }
 
+static u64 file__swap(const struct file *file, u64 value, size_t size)
+{
+	return file->swapped ? bswap_64(value) >> (64 - 8 * size) : value;
+}
+
 static u64 file__get(const struct file *file, size_t at, size_t size)
 {
 	u64 value = 0;
@@ -112,18 +117,18 @@ static u64 file__get(const struct file *file, size_t at, size_t size)
 	if (at + size > file->size)
 		return 0;
 	memcpy(&value, file->bytes + at, size);
-	if (!file->swapped)
-		return value;
-	return size == 8 ? bswap_64(value) : size == 4 ? bswap_32(value) : bswap_16(value);
+	return file__swap(file, value, size);
+}
+
+static void file__put(struct file *file, size_t at, size_t size, u64 value)
+{
+	value = file__swap(file, value, size);
+	memcpy(file->bytes + at, &value, size);
 }
 
 static void file__add(struct file *file, size_t at, s64 number)
 {
-	u64 value = file__get(file, at, sizeof(value)) + number;
-
-	if (file->swapped)
-		value = bswap_64(value);
-	memcpy(file->bytes + at, &value, sizeof(value));
+	file__put(file, at, 8, file__get(file, at, 8) + number);
 }
 
 /* The offsets in perf_file_header */
@@ -185,8 +190,7 @@ static void file__read(struct file *file, const char *dir, int flags)
 static void file__insert_records(struct file *file, const uint8_t *input, size_t size)
 {
 	size_t at = file->insert_at, end = at + size, sections;
-	u32 type = file->swapped ? bswap_32(PERF_RECORD_BPF_METADATA) : PERF_RECORD_BPF_METADATA;
-	u16 record_size, record_size_field;
+	u16 record_size;
 
 	memmove(file->bytes + end, file->bytes + at, file->size - at);
 	memcpy(file->bytes + at, input, size);
@@ -196,9 +200,8 @@ static void file__insert_records(struct file *file, const uint8_t *input, size_t
 		record_size = file__get(file, at + 6, sizeof(record_size)) & ~7;
 		if (record_size < sizeof(struct perf_event_header) || record_size > end - at)
 			record_size = min(end - at, (size_t)0xfff8);
-		record_size_field = file->swapped ? bswap_16(record_size) : record_size;
-		memcpy(file->bytes + at, &type, sizeof(type));
-		memcpy(file->bytes + at + 6, &record_size_field, sizeof(record_size_field));
+		file__put(file, at, 4, PERF_RECORD_BPF_METADATA);
+		file__put(file, at + 6, 2, record_size);
 	}
 	if (file->is_pipe)
 		return;
