@@ -21,12 +21,7 @@ compares()
 	if grep -q -v -e '^bpf-compare: ' -e '^  ' -e '^usage: ' "$TMP/messages"; then
 		fail "${*:3}: unexpected messages"
 	fi
-	says "$2"
-}
-
-says()
-{
-	[[ -z $1 ]] || grep -q -F -e "$1" "$TMP/out" "$TMP/messages" || fail "bpf-compare does not print '$1'"
+	grep -q -F -e "$2" "$TMP/out" "$TMP/messages" || fail "bpf-compare does not print '$2'"
 }
 
 # fails TEXT OPTION...: fail unless bpf-compare ends with status 2, no output, and TEXT in a message
@@ -42,10 +37,10 @@ fails()
 samples()
 {
 	native_only "the test does not depend on the kernel"
-	python3 - "$@" 3<&0 <<-'END'
+	python3 - "$1" "$2" "${3:-0}" "${4:-0}" "${5:-vm}" 3<&0 <<-'END'
 		import json, random, sys
-		path, seconds, seed, start, host = sys.argv[1], float(sys.argv[2]), *(sys.argv[3:] + ["0", "0", "vm"][len(sys.argv) - 3:])
-		chance = random.Random(seed)
+		path, seconds, seed, start, host = sys.argv[1:]
+		seconds, chance = float(seconds), random.Random(seed)
 		times, programs = [(0, {"ip": "0x10"}), (int(seconds * 1e9), {"ip": "0x10"})], []
 		for line in open(3, encoding="utf-8"):
 		    line, _, frame = line.rstrip("\n").partition("\t")
@@ -65,46 +60,44 @@ samples()
 	END
 }
 
-# value EXPRESSION: print a value of the JSON output, where r is the first row
+# value EXPRESSION: print a value of the JSON output, where r is the first of the rows
 value()
 {
 	python3 -c 'import json, sys
-out = json.load(open(sys.argv[1])); r = out["rows"][0]; print(eval(sys.argv[2]))' "$TMP/out" "$1"
+out = json.load(open(sys.argv[1])); rows = out["rows"]; r = rows[0]
+print(eval(f"({sys.argv[2]})"))' "$TMP/out" "$1"
 }
 
-# want EXPRESSION...: fail unless all are true for the JSON output
-want()
+# wants EXPRESSION OPTION...: fail unless the expression is true for the JSON output
+wants()
 {
-	local expression
-
-	for expression; do
-		[[ $(value "$expression") = True ]] || fail "this is not true: $expression"
-	done
+	compares 0 "" --json "${@:2}"
+	[[ $(value "$1") = True ]] || fail "this is not true: $1"
 }
 
-# write_all SECONDS BEFORE AFTER: write four recordings of each side, with these lines for samples. Sets ALL.
+# write_all BEFORE AFTER: write four recordings of each side, with these lines for samples. Sets ALL.
 write_all()
 {
 	local i
 
 	for i in 1 2 3 4; do
-		samples "$TMP/before$i" "$1" "$i" <<<"$2"
-		samples "$TMP/after$i" "$1" "x$i" <<<"$3"
+		samples "$TMP/before$i" 20 "$i" <<<"$1"
+		samples "$TMP/after$i" 20 "x$i" <<<"$2"
 	done
 	ALL=(--before "$TMP"/before[1-4] --after "$TMP"/after[1-4])
 }
 
-# two_builds BEFORE-RATE AFTER-RATE [SECONDS]: the same for two versions of a program
+# two_builds BEFORE-RATE AFTER-RATE: the same for two versions of a program
 two_builds()
 {
-	write_all "${3:-20}" "$1 7 count {\"version\": \"1.0\"}" "$2 8 count {\"version\": \"2.0\"}"
+	write_all "$1 7 count {\"version\": \"1.0\"}" "$2 8 count {\"version\": \"2.0\"}"
 }
 
 # The JSON of perf gives the same rows, in samples. The samples of lines are those of perf report, too, and
 # the text is that of the source.
 test_costs_are_those_of_perf_report()
 {
-	local rows='[(r["program"], r["keys"], r["before_samples"]) for r in out["rows"]]'
+	local shown='[(r["program"], r["keys"], r["before_samples"]) for r in rows]'
 
 	hold busy_v1 busy_v2 lines
 	spend 0 1000 1 3000 2 1000
@@ -112,29 +105,28 @@ test_costs_are_those_of_perf_report()
 	WORKLOAD=(sh -c 'for _ in $(seq 100); do "$@"; sleep 0.1; done' sh "${WORKLOAD[@]}")
 	record "$TMP/real" -g
 	rows -s bpf_prog -F sample,bpf_prog -i "$TMP/real" | sed -n 's/^[0-9]* \(busy.*\)\t/\1\t/p' | sum_up >"$TMP/want"
-	compares 0 "" --json "$TMP/real" "$TMP/real"
-	value '"\n".join("%s\t%d" % (r["program"], r["before_samples"]) for r in out["rows"] if not r["with_calls"])' |
+	wants 'all(r["change"] == 0 and r["low"] < 0 < r["high"] for r in rows if not r["problem"]) and
+		out["unit"] == "ms of CPU time per second of recording" and
+		sum(r["with_calls"] for r in rows) * 2 == len(rows)' "$TMP/real" "$TMP/real"
+	value '"\n".join("%s\t%d" % (r["program"], r["before_samples"]) for r in rows if not r["with_calls"])' |
 		grep '^busy' >"$TMP/got"
 	same "samples of perf report" "$TMP/want" "$TMP/got"
-	want 'all(r["change"] == 0 and r["low"] < 0 < r["high"] for r in out["rows"] if not r["problem"])' \
-		'out["unit"] == "ms of CPU time per second of recording"' \
-		'sum(r["with_calls"] for r in out["rows"]) * 2 == len(out["rows"])'
-	compares 0 "" --json --program busy --keys version "$TMP/real" "$TMP/real"
-	want '[r["keys"]["version"] for r in out["rows"] if not r["with_calls"]] == ["1.0", "2.0"]'
-	value "$rows" >"$TMP/want"
+	wants '[r["keys"]["version"] for r in rows if not r["with_calls"]] == ["1.0", "2.0"]' \
+		--program busy --keys version "$TMP/real" "$TMP/real"
+	value "$shown" >"$TMP/want"
 	"$PBM_PERF" data convert --force --to-json "$TMP/json" -i "$TMP/real" 2>"$TMP/messages"
 	gzip -k "$TMP/json"
-	compares 0 "" --json --program busy --keys version "$TMP/json" "$TMP/json.gz"
-	value "$rows" >"$TMP/got"
+	wants 'out["unit"] == "samples per second of recording"' \
+		--program busy --keys version "$TMP/json" "$TMP/json.gz"
+	value "$shown" >"$TMP/got"
 	same "rows of the JSON" "$TMP/want" "$TMP/got"
-	want 'out["unit"] == "samples per second of recording"'
 
 	rows -s bpf_prog,srcline -F sample,bpf_prog,srcline -i "$TMP/real" |
 		sed -n "s/^${HELD_IDS[2]} lines|lines\.bpf\.c:\([0-9]*\)\t/\1\t/p" | awk '$2 >= 100' >"$TMP/want"
-	compares 0 "" --json --lines --program lines "$TMP/real" "$TMP/real"
-	value '"\n".join("%d\t%d" % (r["after_lines"][0], r["after_samples"]) for r in out["rows"] if r["line"])' | sort >"$TMP/got"
+	wants '{r["code"] for r in rows if r.get("after_lines") in ([15], [24])} == {"x = x * 5 + 3;"}' \
+		--lines --program lines "$TMP/real" "$TMP/real"
+	value '"\n".join("%d\t%d" % (r["after_lines"][0], r["after_samples"]) for r in rows if r["line"])' | sort >"$TMP/got"
 	same "samples by line" "$TMP/want" "$TMP/got"
-	want '{r["code"] for r in out["rows"] if r.get("after_lines") in ([15], [24])} == {"x = x * 5 + 3;"}'
 }
 
 # Quantiles of Student's t from a table, and an interval that was calculated by hand
@@ -148,26 +140,10 @@ test_intervals()
 		                         (0.95, 38, 2.024), (0.999, 3, 12.924), (0.5, 10, 0.700), (0.95, 1000, 1.962)):
 		    assert abs(compare.t_quantile(level, dof) - want) < 0.0006, (level, dof, compare.t_quantile(level, dof))
 		# Both means have a relative error of 1/10, and 4 degrees of freedom, so 8 in all.
-		before, after = [1 + x * math.sqrt(0.1) for x in (-math.sqrt(.5), -math.sqrt(.5), 0, math.sqrt(.5), math.sqrt(.5))], None
-		before = [1 + (value - 1) * 0.1 * math.sqrt(5) / math.sqrt(0.05) for value in before]
-		after = [2 * value for value in before]
-		ratio, low, high = compare.interval(before, after, 0.95)
+		before = [1 + x * math.sqrt(0.05) for x in (-1, -1, 0, 1, 1)]
+		ratio, low, high = compare.interval(before, [2 * value for value in before], 0.95)
 		assert abs(ratio - 2) < 1e-9 and abs(math.log(high / 2) - 2.306 * math.sqrt(0.02)) < 0.0002, (ratio, low, high)
 		assert abs(low * high - 4) < 1e-9
-		# With two rows, each interval has the level 1 - 0.05 / 2. Rows without an interval don't count.
-		class Options: level = 0.95
-		def side(values):
-		    made = compare.Side()
-		    made.values, made.nr_samples = values, 1000
-		    return made
-		for names in ("a", "ab"):
-		    rows = {(name, (), compare.OWN): (side(before), side(after)) for name in names}
-		    rows["gone", (), compare.OWN] = side(before), compare.Side()
-		    ends = compare.interval(before, after, 1 - 0.05 / len(names))
-		    judged = [row for row in compare.judge(rows, Options) if row["problem"] != "gone"]
-		    assert len(judged) == len(names), judged
-		    for row in judged:
-		        assert [row["change"] + 1, row["low"] + 1, row["high"] + 1] == [1 + (end - 1) for end in ends], (row, ends)
 	END
 }
 
@@ -176,9 +152,8 @@ test_fail_on_decides_the_exit_status()
 {
 	two_builds 50 100
 	compares 0 "count 1.0 -> 2.0" "${ALL[@]}"
-	says "1 of 1 rows compared: 1 cost more, 0 cost less"
-	compares 1 "count costs at least" --fail-on 10% "${ALL[@]}"
-	says "the limit is 10 %"
+	compares 0 "1 of 1 rows compared: 1 cost more, 0 cost less" "${ALL[@]}"
+	compares 1 " % more; the limit is 10 %" --fail-on 10% "${ALL[@]}"
 	compares 0 "" --fail-on 150% "${ALL[@]}"
 	compares 0 "0 cost more, 1 cost less" --fail-on 0% --before "$TMP"/after[1-4] --after "$TMP"/before[1-4]
 	compares 1 "costs at least" --fail-on 10% --before "$TMP"/before[1-3] --after "$TMP"/after[1-2] --after "$TMP/after3"
@@ -192,8 +167,7 @@ test_fail_on_decides_the_exit_status()
 	compares 2 "no row could be compared; record for a longer time" --fail-on 10% --program other "${ALL[@]}"
 	compares 2 "other was not compared" --fail-on 150% --program count --program other "${ALL[@]}"
 	compares 0 "The machine may have changed between the two recordings" "$TMP/before1" "$TMP/after1"
-	compares 0 "" --json "$TMP/before1" "$TMP/after1"
-	want 'out["slices"] == 20 and r["low"] > 0.5'
+	wants 'out["slices"] == 20 and r["low"] > 0.5' "$TMP/before1" "$TMP/after1"
 	samples "$TMP/short" 9 <<<'50 7 count {}'
 	fails "slices need at least 10 s" "$TMP/short" "$TMP/after1"
 	fails "slices need at least 10 s" "$TMP/before1" "$TMP/short"
@@ -208,12 +182,11 @@ test_the_variance_between_recordings()
 	two_builds 100 130
 	compares 1 "costs at least" --fail-on 5% "${ALL[@]}"
 	samples "$TMP/after4" 20 1 <<<'300 7 count {"version": "2.0"}'
-	compares 0 "" --json --fail-on 5% "${ALL[@]}"
-	want 'out["slices"] is None'
+	wants 'out["slices"] is None' --fail-on 5% "${ALL[@]}"
 	# A recording where the program is not loaded does not count.
 	samples "$TMP/none" 20 1 <<<'100 9 other {}'
-	compares 0 "" --json --program count --before "$TMP"/before[1-4] "$TMP/none" --after "$TMP"/after[1-4]
-	want 'abs(r["before"] - 100) < 10'
+	wants 'abs(r["before"] - 100) < 10' --program count \
+		--before "$TMP"/before[1-4] "$TMP/none" --after "$TMP"/after[1-4]
 	compares 2 "in 2 recordings, not 3" --before "$TMP"/before[12] "$TMP/none" --after "$TMP"/after[1-4]
 }
 
@@ -238,51 +211,51 @@ build_of_lines()
 # Equal lines of two functions are two rows. What cost a line has more, another has less.
 test_lines()
 {
-	local i width
+	local row level ends
 
-	write_all 20 "$(build_of_lines 0)" "$(build_of_lines 3)"
+	write_all "$(build_of_lines 0)" "$(build_of_lines 3)"
 	compares 0 "" "${ALL[@]}" --lines
-	for i in '  parse:12 -> 15: x = f(x);' '  count:20 -> 23: x = f(x);' '  count:30: line 30 of count.c' '  count:33: line 33 of count.c' \
-		'  count:50: new();' '  (unknown)'; do
-		grep -q -F -x -e "$i" <(cut -c 1-34 "$TMP/out" | sed 's/ *$//') || fail "no row '$i'"
+	for row in '  parse:12 -> 15: x = f(x);' '  count:20 -> 23: x = f(x);' '  count:30: line 30 of count.c' \
+		'  count:33: line 33 of count.c' '  count:50: new();' '  (unknown)'; do
+		grep -q -F -x -e "$row" <(cut -c 1-34 "$TMP/out" | sed 's/ *$//') || fail "no row '$row'"
 	done
 	! grep 'rare' "$TMP/out" || fail "a row of a line with few samples"
-	compares 0 "" --json "${ALL[@]}" --lines
-	width=$(value 'r["high"] - r["low"]')
-	want 'out["rows"][0]["line"] == False and [r.get("code") for r in out["rows"]][1:3] == ["x = f(x);"] * 2' \
-		'{r["function"]: r["low"] > 1.5 for r in out["rows"] if r.get("code") == "x = f(x);"} == {"parse": True, "count": False}' \
-		'[r["before_lines"] + r["after_lines"] for r in out["rows"] if r.get("function") == "parse"] == [[12, 15]]' \
-		'[r["problem"] for r in out["rows"] if r.get("code") == "new();"] == ["0 samples, not 20"]'
+	wants 'not r["line"] and [r.get("code") for r in rows][1:3] == ["x = f(x);"] * 2 and
+		{r["function"]: r["low"] > 1.5 for r in rows if r.get("code") == "x = f(x);"} ==
+			{"parse": True, "count": False} and
+		[r["before_lines"] + r["after_lines"] for r in rows if r.get("function") == "parse"] == [[12, 15]] and
+		[r["problem"] for r in rows if r.get("code") == "new();"] == ["0 samples, not 20"]' "${ALL[@]}" --lines
+	# With N rows that have an interval, its level is that of one row with 1/N of the error.
+	level=$(value '100 - 5 / sum(not r["problem"] for r in rows)')
+	ends=$(value '[r["low"], r["high"]]')
+	wants "len(rows) == 1 and all(abs(a - b) < 1e-6 for a, b in zip([r['low'], r['high']], $ends))" \
+		"${ALL[@]}" --level "$level"
 	# A line that costs more is no reason to fail.
 	compares 0 "" "${ALL[@]}" --lines --fail-on 50%
-	compares 0 "" "${ALL[@]}" --json
-	want 'len(out["rows"]) == 1 and r["before_samples"] > 0' "r['high'] - r['low'] < $width"
 	two_builds 50 100
 	compares 0 "no sample has a source line; build the programs with clang -g" "${ALL[@]}" --lines
 }
 
-# recorded_at MESSAGE START-BEFORE START-AFTER [HOST]: three recordings of each side, 100 s from one to the
-# next
-recorded_at()
-{
-	local i
-
-	for i in 1 2 3; do
-		samples "$TMP/before$i" 20 "$i" $((100 * i + $2)) <<<'50 7 count {}'
-		samples "$TMP/after$i" 20 "x$i" $((100 * i + $3)) "${@:4}" <<<'50 8 count {}'
-	done
-	compares 0 "$1" --before "$TMP"/before[1-3] --after "$TMP"/after[1-3]
-	[[ -n $1 || ! -s $TMP/messages ]] || fail "a message without a reason"
-}
-
-# The times of two hosts have no common start.
+# Three recordings of each side, 100 s from one to the next, start with these distances. The times of two
+# hosts have no common start.
 test_order_of_recordings()
 {
-	recorded_at "" 0 50
-	recorded_at "" 0 150
-	recorded_at "record by turns" 0 350
-	recorded_at "record by turns" 350 0
-	recorded_at "" 0 350 other
+	local before after host message i
+
+	while IFS='|' read -r before after host message; do
+		for i in 1 2 3; do
+			samples "$TMP/before$i" 20 "$i" $((100 * i + before)) <<<'50 7 count {}'
+			samples "$TMP/after$i" 20 "x$i" $((100 * i + after)) "$host" <<<'50 8 count {}'
+		done
+		compares 0 "$message" --before "$TMP"/before[1-3] --after "$TMP"/after[1-3]
+		[[ -n $message || ! -s $TMP/messages ]] || fail "a message without a reason"
+	done <<-END
+		0|50|vm|
+		0|150|vm|
+		0|350|vm|record by turns
+		350|0|vm|record by turns
+		0|350|other|
+	END
 }
 
 # Programs that are in only one recording, or have few samples.
@@ -299,20 +272,18 @@ test_rows()
 		40 6 new {}
 		0.01 7 rare {}
 	END
-	compares 0 "" --json "$TMP/a" "$TMP/b"
-	want '{r["program"]: r["problem"] for r in out["rows"] if r["program"] != "rare"} == {"both": None, "new": "new", "old": "gone"}' \
-		'r["after_versions"] == ["1.1", "1.2"]'
+	wants '{r["program"]: r["problem"] for r in rows if r["program"] != "rare"} ==
+			{"both": None, "new": "new", "old": "gone"} and r["after_versions"] == ["1.1", "1.2"]' "$TMP/a" "$TMP/b"
 	compares 0 "both 1.0 -> 1.1,1.2" "$TMP/a" "$TMP/b"
-	compares 0 "" --json --keys owner "$TMP/a" "$TMP/b"
-	want '[(r["keys"]["owner"], r["problem"]) for r in out["rows"] if r["program"] == "both"] == [("x", None), ("y", "new")]'
-	compares 0 "" --json --program both --program ol --program old "$TMP/a" "$TMP/a"
-	want 'sorted(r["program"] for r in out["rows"]) == ["both", "old"]'
-	compares 0 "" --json --program old --version-key owner --keys owner,owner "$TMP/a" "$TMP/a"
-	want 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]'
+	wants '[(r["keys"]["owner"], r["problem"]) for r in rows if r["program"] == "both"] == [("x", None), ("y", "new")]' \
+		--keys owner "$TMP/a" "$TMP/b"
+	wants 'sorted(r["program"] for r in rows) == ["both", "old"]' \
+		--program both --program ol --program old "$TMP/a" "$TMP/a"
+	wants 'r["after_versions"] == ["[\"a\",true]"] == [r["keys"]["owner"]]' \
+		--program old --version-key owner --keys owner,owner "$TMP/a" "$TMP/a"
 	# A program of which nothing is known
 	sed -i 's/"bpf-prog-id": 2$/"bpf-prog-id": 8, "symbol": "lost"/' "$TMP/a"
-	compares 0 "" --json --program lost "$TMP/a" "$TMP/a"
-	want 'r["before_versions"] == ["(unknown)"]'
+	wants 'r["before_versions"] == ["(unknown)"]' --program lost "$TMP/a" "$TMP/a"
 }
 
 # chain FILE FRAME: add a caller to the frames of programs
@@ -328,21 +299,19 @@ test_callers()
 	cp "$TMP/a" "$TMP/c"
 	# Only one side has call graphs.
 	chain "$TMP/a" '"ip": "0x20", "bpf-prog-id": 7'
-	compares 0 "" --json "$TMP/a" "$TMP/b"
-	want '[r["with_calls"] for r in out["rows"]] == [False]'
+	wants '[r["with_calls"] for r in rows] == [False]' "$TMP/a" "$TMP/b"
 	# A program that calls itself counts once.
-	compares 0 "" --json "$TMP/a" "$TMP/a"
-	want '[r["with_calls"] for r in out["rows"]] == [False, True] and len({r["before_samples"] for r in out["rows"]}) == 1'
+	wants '[r["with_calls"] for r in rows] == [False, True] and len({r["before_samples"] for r in rows}) == 1' \
+		"$TMP/a" "$TMP/a"
 	# The caller has no samples of its own, but a row with its name.
 	chain "$TMP/b" '"ip": "0x20", "bpf-prog-id": 9, "symbol": "caller"'
-	compares 0 "" --json "$TMP/b" "$TMP/b"
-	want 'sorted((r["program"], r["with_calls"]) for r in out["rows"]) == [("caller", True), ("count", False), ("count", True)]'
+	wants 'sorted((r["program"], r["with_calls"]) for r in rows) == [("caller", True), ("count", False), ("count", True)]' \
+		"$TMP/b" "$TMP/b"
 	compares 0 "" "$TMP/b" "$TMP/b"
 	grep -A 1 '^caller (unknown)$' "$TMP/out" | grep -q '^  with the functions' || fail "no name above the row of the caller"
 	# A file in user space has the name of a program.
 	chain "$TMP/c" '"ip": "0x20", "symbol": "main", "dso": "bpf_prog_0011223344556677_x"'
-	compares 0 "" --json "$TMP/c" "$TMP/c"
-	want '{r["program"] for r in out["rows"]} == {"count"}'
+	wants '{r["program"] for r in rows} == {"count"}' "$TMP/c" "$TMP/c"
 }
 
 # 100 samples of 3 ms for each program, 0.1 s apart
@@ -355,8 +324,8 @@ test_periods()
 		    return sample(ip)[:-8] + file.u64(3000000)
 		file.sample, file.nr_samples = slow, 100
 	END
-	compares 0 "" --json "$TMP/made-up" "$TMP/made-up"
-	want 'abs(r["before"] - 300 / 19.9) < 1e-6 and out["unit"] == "ms of CPU time per second of recording"'
+	wants 'abs(r["before"] - 300 / 19.9) < 1e-6 and out["unit"] == "ms of CPU time per second of recording"' \
+		"$TMP/made-up" "$TMP/made-up"
 	compares 0 "alpha 1.2.3                            15.08" "$TMP/made-up" "$TMP/made-up"
 	sed -i 's/3000000/0/' "$TMP/change.py"
 	PYTHONPATH=$SELFTESTS/lib python3 "$TMP/change.py" "$TMP/made-up"
@@ -374,9 +343,8 @@ test_runs()
 	samples "$TMP/after" 60 2 <<<'100 8 count {}'
 	echo '[{"id": 1, "run_cnt": 5}, {"id": 7, "run_cnt": 1000, "run_time_ns": 1}]' >"$TMP/runs-before"
 	echo '[{"id": 8, "run_cnt": 500}][{"id": 8, "run_cnt": 2500}]' >"$TMP/runs-after"
-	compares 0 "" --json "${both[@]}"
-	want 'abs(r["change"]) < 0.1 and r["low"] < 0 < r["high"]' 'out["unit"] == "samples per run"' \
-		'abs(r["before"] * 1000 - r["before_samples"]) < 1 and abs(r["after"] * 2000 - r["after_samples"]) < 1'
+	wants 'abs(r["change"]) < 0.1 and r["low"] < 0 < r["high"] and out["unit"] == "samples per run" and
+		abs(r["before"] * 1000 - r["before_samples"]) < 1 and abs(r["after"] * 2000 - r["after_samples"]) < 1' "${both[@]}"
 	echo '[{"id": 1, "run_cnt": 5}]' >"$TMP/runs-before"
 	compares 2 "no runs counted" "${both[@]}"
 	while IFS='|' read -r text message; do
@@ -415,7 +383,7 @@ test_runs_belong_to_recordings()
 	done
 	ALL=(--before "$TMP"/before[1-4] --after "$TMP"/after[1-4])
 	compares 1 "costs at least" --json --fail-on 50% "${runs[@]}" "${ALL[@]}"
-	want 'abs(r["before"] - 1) < 0.1 and abs(r["after"] - 2) < 0.1'
+	wants 'abs(r["before"] - 1) < 0.1 and abs(r["after"] - 2) < 0.1' "${runs[@]}" "${ALL[@]}"
 }
 
 test_the_table_fits_a_terminal()
