@@ -4,12 +4,12 @@
 Load programs with bpf(2) alone, as loaders without libbpf and without BTF do, and let other
 executables hold them:
 
-  inherit.py [-n PROGRAMS] [-p PROCESSES] [-s] [-l CGROUP] COMMAND...
+  inherit.py [-n PROGRAMS] [-p PROCESSES] [-l CGROUP] COMMAND...
 
 With -l, links attach the programs to the cgroup, and the processes inherit the links. Each
-process runs the command. It inherits its share of the programs, or all of them with -s, and
-standard input, so a "cat" ends with the input. inherit.py prints a line "ID NAME" for each
-program, and "ready" when all processes have executed the command. Then it holds no program.
+process runs the command. It inherits all programs, and standard input, so a "cat" ends with the
+input. inherit.py prints a line "ID NAME" for each program, and "ready" when all processes have
+executed the command. Then it holds no program.
 """
 import argparse
 import ctypes
@@ -56,7 +56,6 @@ def load(cgroup):
 parser = argparse.ArgumentParser()
 parser.add_argument("-n", type=int, default=1)
 parser.add_argument("-p", type=int, default=1)
-parser.add_argument("-s", action="store_true")
 parser.add_argument("-l")
 parser.add_argument("command", nargs=argparse.REMAINDER)
 options = parser.parse_args()
@@ -65,7 +64,7 @@ cgroup_fd = options.l and os.open(os.fsencode(options.l), os.O_RDONLY | os.O_DIR
 fds = [load(cgroup_fd) for _ in range(options.n)]
 sys.stdout.flush()
 # Popen() returns when the process has executed the command.
-processes = [subprocess.Popen(options.command, pass_fds=fds if options.s else fds[i::options.p]) for i in range(options.p)]
+processes = [subprocess.Popen(options.command, pass_fds=fds) for _ in range(options.p)]
 for fd in fds:
     os.close(fd)
 print("ready", flush=True)
