@@ -9,61 +9,18 @@
 NATIVE_ONLY="the test reads generated files"
 BESIDE=yes
 
-odd_files()
-{
-	python3 -S "$SELFTESTS/lib/odd_files.py" "$@"
-}
-
 # check GROUP...: perf reads the files of these groups as the table says
-check()
-{
-	odd_files check "$TMP/files" "$@"
-}
+check()	{ python3 -S "$SELFTESTS/lib/odd_files.py" check "$TMP/files" "$@"; }
 
-test_odd_events_are_read()
-{
-	check events
-}
-
-test_events_without_room_for_their_fields_are_errors()
-{
-	check errors
-}
-
-test_metadata_of_arm_spe_is_printed_up_to_its_end()
-{
-	check 'arm spe'
-}
-
-test_odd_features_are_read()
-{
-	check features
-}
-
-test_streams_of_other_perfs_are_read()
-{
-	check streams
-}
-
-test_what_a_later_perf_treats_in_another_way_is_read_or_an_error()
-{
-	check 'refused later'
-}
-
-test_attributes_of_a_later_perf_are_read()
-{
-	check attributes
-}
-
-test_attributes_that_only_a_later_perf_knows_are_refused()
-{
-	check 'refused attributes'
-}
-
-test_statistics_without_counters_are_an_error()
-{
-	check statistics
-}
+test_odd_events_are_read()						{ check events; }
+test_events_without_room_for_their_fields_are_errors()			{ check errors; }
+test_metadata_of_arm_spe_is_printed_up_to_its_end()			{ check 'arm spe'; }
+test_odd_features_are_read()						{ check features; }
+test_streams_of_other_perfs_are_read()					{ check streams; }
+test_what_a_later_perf_treats_in_another_way_is_read_or_an_error()	{ check 'refused later'; }
+test_attributes_of_a_later_perf_are_read()				{ check attributes; }
+test_attributes_that_only_a_later_perf_knows_are_refused()		{ check 'refused attributes'; }
+test_statistics_without_counters_are_an_error()				{ check statistics; }
 
 test_a_copy_of_kallsyms_can_begin_with_modules()
 {
