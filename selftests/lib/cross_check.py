@@ -9,111 +9,72 @@ with bpftool, which was asked while the programs were loaded.
                               that is gone
 
 Each program of WANT must have one BPF_EVENT with its tag for the load, and one for the unload
-if it is gone. These are after the KSYMBOL records of its functions. One function has the name
-of the program and, if it is the only one, the tag. The records with the id of the program have the
-name of its main function and the whole set. Records of other programs must belong to a load.
-
-If a program has several functions, the main function has a tag that differs from the
-program's. Its name has its own tag in the KSYMBOLs of perf and of kernels before v6.5, and the
-program's tag in those of later kernels.
+if it is gone. One of the KSYMBOL records before the load has the name of the program. The records with
+the id of the program have this name and the whole set. So does the header, where the name can be that of
+another function. Records of other programs must belong to a load.
 """
+import collections
 import json
-import re
 import sys
 
 import perfdata
 
-FUNCTION = re.compile(r"^bpf_prog_(?P<tag>[0-9a-f]{16})_(?P<name>.+)$")
-
-
-def read_want(path):
-    programs, unloaded = [], set()
-    with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            if line.startswith("unloaded "):
-                unloaded.add(int(line.split()[1]))
-            elif line.strip():
-                programs.append(json.loads(line))
-    return programs, unloaded
-
 
 def plain(names):
-    """The names without tags"""
-    return sorted(FUNCTION.sub(r"\g<name>", name) for name in names)
+    """The names without bpf_prog_TAG_"""
+    return {"".join(name.split("_", 3)[3:]) for name in names}
 
 
-def normal(value):
-    """A value in the form of bpftool; a truncated value stays as it is."""
-    try:
-        return json.dumps(json.loads(value))
-    except ValueError:
-        return value
-
-
-def wrong_events(want, program, is_unloaded):
-    names = program.functions()
-    functions = [FUNCTION.match(name) for name in names]
-    if program.tags != {want["tag"]}:
-        yield f"BPF_EVENT has the tags {program.tags}, not {want['tag']}"
-    if len(program.loads) != 1 or len(program.unloads) != is_unloaded:
-        yield f"{len(program.loads)} loads, {len(program.unloads)} unloads, not 1 and {int(is_unloaded)}"
-    elif is_unloaded and program.loads != program.unloads and \
-            (len(names) == 1 or plain(program.loads[0]) != plain(program.unloads[0])):
-        yield f"loaded {program.loads[0]}, unloaded {program.unloads[0]}"
-    if not all(functions):
-        yield f"functions {names}"
-    elif not any(name["name"] == want["name"] and (len(names) > 1 or name["tag"] == want["tag"])
-                 for name in functions):
-        yield f"no function bpf_prog_{want['tag']}_{want['name']} among {names}"
-
-
-def wrong_sets(want, program, records, block):
-    """records and block have (name, {(key, value), ...}) of each id."""
-    wanted = {(key, json.dumps(value)) for key, value in want.get("metadata", {}).items()}
-    for what, where, names in (("records", records, [want["name"]]), ("header", block, plain(program.functions()))):
-        name, found = where.get(want["id"], ("", set()))
-        if found != wanted:
-            yield f"the {what} has {sorted(found)}, not {sorted(wanted)}"
-        elif found and name not in names:
-            yield f"is called {name} in the {what}, not one of {names}"
+def normal(entries):
+    """Entries in the form of bpftool; a truncated value stays as it is."""
+    for key, value in entries:
+        try:
+            yield key, json.dumps(json.loads(value))
+        except ValueError:
+            yield key, value
 
 
 def differences(data, wants, unloaded):
     programs = data.programs()
-    records = {}
+    # Names and sets by the id of the program
+    records, header = collections.defaultdict(lambda: (set(), set())), {}
     for record in data.metadata():
-        name = FUNCTION.sub(r"\g<name>", perfdata.c_string(record.name))
-        old, entries = records.setdefault(int(record.id), (name, set()))
-        entries.update((key, normal(value)) for key, value in record.entries())
-        if old != name:
-            yield f"program {record.id} has records of {old} and of {name}"
-    block = {prog_id: (name, {(key, normal(value)) for key, value in entries})
-             for prog_id, name, _, entries in perfdata.block_progs(data)}
+        names, entries = records[int(record.id)]
+        names.update(plain([perfdata.c_string(record.name)]))
+        entries.update(normal(record.entries()))
+    for prog, name, _, entries in perfdata.block_progs(data):
+        header[prog] = {name}, set(normal(entries))
     for want in wants:
-        program = programs.get(want["id"])
-        found = ["no BPF_EVENT"] if program is None else \
-            [*wrong_events(want, program, want["id"] in unloaded), *wrong_sets(want, program, records, block)]
-        for what in found:
-            yield f"{want['name']} (id {want['id']}): {what}"
-    for prog_id in sorted(set(records) - set(programs)):
-        yield f"program {prog_id} has a set, but was not loaded"
+        prog, name = want["id"], want["name"]
+        wanted = {(key, json.dumps(value)) for key, value in want.get("metadata", {}).items()}
+        program = programs.get(prog, perfdata.Program())
+        functions = plain(program.functions())
+        for what, must, found in (
+                ("tags", {want["tag"]}, program.tags),
+                ("loads and unloads", (1, int(prog in unloaded)), (len(program.loads), len(program.unloads))),
+                ("functions", functions | {name}, functions),
+                ("records", ({name}, wanted) if wanted else None, records.get(prog)),
+                ("set in the header", wanted, header.get(prog, ("", set()))[1]),
+                ("names in the header", functions, functions | header.get(prog, (set(), ""))[0])):
+            if found != must:
+                yield f"{name} (id {prog}): {what}: {found}, not {must}"
+    for prog in sorted(set(records) - set(programs)):
+        yield f"program {prog} has a set, but was not loaded"
 
 
-def main(args):
-    if len(args) != 2:
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    wants, unloaded = read_want(args[1])
+def main(path, want_path):
+    with open(want_path, encoding="utf-8") as lines:
+        lines = [line for line in lines if line.strip()]
+    wants = [json.loads(line) for line in lines if line[0] == "{"]
+    unloaded = {int(line.split()[1]) for line in lines if line[0] != "{"}
     try:
-        found = list(differences(perfdata.PerfData(args[0]), wants, unloaded))
+        found = list(differences(perfdata.PerfData(path), wants, unloaded))
     except perfdata.Bad as error:
-        found = [f"{args[0]}: {error}"]
-    for what in found[:20]:
-        print(what)
-    print(f"{len(wants)} programs, {sum('metadata' in want for want in wants)} with metadata, "
-          f"{len(unloaded)} unloaded: {len(found)} differences")
+        found = [f"{path}: {error}"]
+    print(*found[:20], f"{len(wants)} programs, {sum('metadata' in want for want in wants)} with metadata, "
+          f"{len(unloaded)} unloaded: {len(found)} differences", sep="\n")
     return int(bool(found) or not wants)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -32,6 +32,7 @@ no code with perf.
 
 FILE may come from a pipe, but not for strip. Only this machine's byte order is supported.
 """
+import collections
 import struct
 import sys
 
@@ -46,8 +47,8 @@ SAMPLE_ID_ALL = 1 << 18
 ID_HDR_BITS = (1, 2, 6, 7, 9, 16)
 # of samples: IDENTIFIER IP TID TIME ADDR ID STREAM_ID CPU PERIOD
 SAMPLE_BITS = (16, 0, 1, 2, 3, 6, 9, 7, 8)
-IP, TID, TIME, PERIOD = 0, 1, 2, 8
-FEATURE_WORDS, HEADER_BPF_PROG_INFO, HEADER_BPF_BTF, BPIL_SIZE = 4, 25, 26, 16
+IP, TIME, PERIOD = 0, 2, 8
+PROG_INFO, BTF, BPIL_SIZE = 25, 26, 16
 BLOCK_MAGIC, STRING_ALIGN = b"BPFMETA2", 64
 INFO_ID_OFFSET, INFO_NAME_OFFSET, INFO_NAME_SIZE = 4, 64, 16
 NOT_BPF = "N/A"
@@ -57,23 +58,31 @@ class Bad(Exception):
     """The problem with the file."""
 
 
+# The code of a BPF function; the name is empty if it is other code.
+Function = collections.namedtuple("Function", "addr end name is_unload")
+# A BPF_EVENT with the functions of the program
+Event = collections.namedtuple("Event", "kind id tag pid functions")
+
+
 class PerfData:
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
         if self.bytes[:8] != b"PERFILE2":
             raise Bad(f"{path}: not a perf.data file")
-        (self.header_size,) = struct.unpack_from("=Q", self.bytes, 8)
-        self.is_pipe = self.header_size == 16
+        (header_size,) = self.get("Q", 8)
+        self.is_pipe = header_size == 16
         self.attrs = []
         if self.is_pipe:
             self.begin, self.end = 16, len(self.bytes)
         else:
-            _, attrs, attrs_size, self.begin, size = struct.unpack_from("=5Q", self.bytes, 16)
-            (attr_size,) = struct.unpack_from("=Q", self.bytes, 16)
+            attr_size, attrs, attrs_size, self.begin, size = self.get("5Q", 16)
             self.attrs = [attrs + i for i in range(0, attrs_size, attr_size)]
             self.end = self.begin + size
         self.records = list(self.walk())
+
+    def get(self, fmt, at):
+        return struct.unpack_from("=" + fmt, self.bytes, at)
 
     def walk(self):
         """The (offset, type, size) of each record."""
@@ -81,7 +90,7 @@ class PerfData:
         while at < self.end:
             if at + 8 > self.end:
                 raise Bad(f"offset {at:#x}: {self.end - at} bytes are not a record")
-            kind, _, size = struct.unpack_from("=IHH", self.bytes, at)
+            kind, _, size = self.get("IHH", at)
             if size < 8 or at + size > self.end:
                 raise Bad(f"offset {at:#x}: type {kind} has size {size}")
             if kind in (TRACING_DATA, AUXTRACE):
@@ -95,7 +104,7 @@ class PerfData:
         """sample_type and flags of the first evsel"""
         if not self.attrs:
             raise Bad("no event in the file")
-        sample_type, _, flags = struct.unpack_from("=3Q", self.bytes, self.attrs[0] + 24)
+        sample_type, _, flags = self.get("3Q", self.attrs[0] + 24)
         return sample_type, flags
 
     def id_hdr_size(self):
@@ -108,24 +117,24 @@ class PerfData:
         if not sample_type >> bit & 1:
             raise Bad(f"the samples lack the field of bit {bit}")
         skipped = sum(sample_type >> other & 1 for other in SAMPLE_BITS[:SAMPLE_BITS.index(bit)])
-        return struct.unpack_from("=Q", self.bytes, at + 8 + 8 * skipped)[0]
+        return self.get("Q", at + 8 + 8 * skipped)[0]
 
     def metadata(self):
         return [Metadata(self.bytes, at, size) for at, kind, size in self.records
                 if kind == METADATA]
 
     def ksymbol(self, at, size):
-        """The name of a BPF function, and True if it is unregistered; None for another symbol"""
-        _, _, ksym_type, flags = struct.unpack_from("=QIHH", self.bytes, at + 8)
-        if ksym_type != KSYMBOL_BPF:
-            return None
-        return c_string(self.bytes[at + 24:at + size]), bool(flags & KSYMBOL_UNREGISTER)
+        addr, length, ksym_type, flags = self.get("QIHH", at + 8)
+        name = c_string(self.bytes[at + 24:at + size]) if ksym_type == KSYMBOL_BPF else ""
+        return Function(addr, addr + length, name, bool(flags & KSYMBOL_UNREGISTER))
+
+    def functions(self):
+        """The BPF functions that were registered"""
+        symbols = [self.ksymbol(at, size) for at, kind, size in self.records if kind == KSYMBOL]
+        return [symbol for symbol in symbols if symbol.name and not symbol.is_unload]
 
     def ksymbols(self):
-        for at, kind, size in self.records:
-            found = self.ksymbol(at, size) if kind == KSYMBOL else None
-            if found and not found[1]:
-                yield found[0]
+        return [function.name for function in self.functions()]
 
     def sample_id(self, at, kind, size):
         """
@@ -143,91 +152,81 @@ class PerfData:
         sample_type, flags = self.attr()
         if not flags & SAMPLE_ID_ALL or sample_type & 6 != 6:
             raise Bad("the records have no TID and TIME")
-        pid, tid, time = struct.unpack_from("=IIQ", self.bytes, self.sample_id(at, kind, size))
+        pid, tid, time = self.get("IIQ", self.sample_id(at, kind, size))
         return time, (pid, tid)
 
-    def sorted(self, *kinds):
-        """Records sorted by time. Synthesized events have no time and come first."""
-        return sorted((record for record in self.records if record[1] in kinds),
-                      key=lambda record: self.origin(*record)[0])
+    def history(self, *kinds):
+        """
+        The (offset, Function, Event or None) of each KSYMBOL and BPF_EVENT, and of records of other kinds,
+        sorted by time. Synthesized events have no time and come first. The kernel writes the KSYMBOL records
+        of a program's functions, then its BPF_EVENT. perf writes the same for programs that it finds.
+        """
+        functions = {}
+        records = [(*self.origin(*record), record) for record in self.records
+                   if record[1] in (KSYMBOL, BPF_EVENT, *kinds)]
+        for _, who, (at, kind, size) in sorted(records, key=lambda record: record[0]):
+            function = event = None
+            if kind == KSYMBOL:
+                function = self.ksymbol(at, size)
+                if function.name:
+                    functions.setdefault((who, function.is_unload), []).append(function)
+            elif kind == BPF_EVENT:
+                event, _, prog, tag = self.get("HHI8s", at + 8)
+                event = Event(event, prog, tag.hex(), who[0], functions.pop((who, event == PROG_UNLOAD), []))
+            yield at, function, event
 
     def programs(self):
-        """
-        Programs by id. The kernel writes the KSYMBOL records of a program's functions, then its
-        BPF_EVENT. perf writes the same, with the time 0, for programs that it finds.
-        """
-        functions, programs = {}, {}
-        for at, kind, size in self.sorted(KSYMBOL, BPF_EVENT):
-            _, who = self.origin(at, kind, size)
-            if kind == KSYMBOL:
-                found = self.ksymbol(at, size)
-                if found:
-                    functions.setdefault((who, found[1]), []).append(found[0])
-                continue
-            event, _, prog_id, tag = struct.unpack_from("=HHI8s", self.bytes, at + 8)
-            names = functions.pop((who, event == PROG_UNLOAD), [])
-            programs.setdefault(prog_id, Program(prog_id)).add(event, tag.hex(), who[0], names)
+        """Programs by id"""
+        programs = {}
+        for _, _, event in self.history():
+            if event:
+                programs.setdefault(event.id, Program()).add(event)
         return programs
 
     def features(self):
         """{number: (place in the table of sections, offset, size)} of a file"""
         if self.is_pipe:
             return {}
-        words = struct.unpack_from(f"={FEATURE_WORDS}Q", self.bytes, 72)
-        numbers = [64 * i + bit for i, word in enumerate(words)
+        numbers = [64 * i + bit for i, word in enumerate(self.get("4Q", 72))
                    for bit in range(64) if word >> bit & 1]
         places = [self.end + 16 * i for i in range(len(numbers))]
-        return {number: (at, *struct.unpack_from("=2Q", self.bytes, at))
-                for number, at in zip(numbers, places)}
-
-    def block(self):
-        """The bytes after the magic"""
-        at, size = self.block_place()
-        magic, data = self.bytes[at:at + 8], self.bytes[at + 8:at + size]
-        if magic != BLOCK_MAGIC:
-            raise Bad(f"the block has magic {magic!r}")
-        return data
+        return {number: (at, *self.get("2Q", at)) for number, at in zip(numbers, places)}
 
     def infos(self):
-        """(offset, size) of each entry of BPF_PROG_INFO, and of the bytes after them."""
-        _, at, size = self.features().get(HEADER_BPF_PROG_INFO, (0, 0, 0))
+        """(offset, size) of each entry of BPF_PROG_INFO, and of the block, which is after them."""
+        _, at, size = self.features().get(PROG_INFO, (0, 0, 0))
         if not size:
             return [(0, 0)]
         end = at + size
-        (count,) = struct.unpack_from("=I", self.bytes, at)
+        (count,) = self.get("I", at)
         at += 4
         found = []
         for _ in range(count):
-            found.append((at, BPIL_SIZE + sum(struct.unpack_from("=2I", self.bytes, at))))
+            found.append((at, BPIL_SIZE + sum(self.get("2I", at))))
             at += found[-1][1]
             if at > end:
                 raise Bad(f"offset {at:#x}: a bpf_prog_info passes the end of its section")
         return found + [(at, end - at)]
 
     def btf_strings(self, wanted):
-        _, at, _ = self.features()[HEADER_BPF_BTF]
-        (count,) = struct.unpack_from("=I", self.bytes, at)
+        _, at, _ = self.features()[BTF]
+        (count,) = self.get("I", at)
         at += 4
         for _ in range(count):
-            btf_id, size = struct.unpack_from("=2I", self.bytes, at)
+            btf_id, size, _, header, _, _, begin, _ = self.get("8I", at)
             if btf_id == wanted:
-                header, _, _, begin, length = struct.unpack_from("=5I", self.bytes, at + 12)
-                begin += at + 8 + header
-                return self.bytes[begin:begin + length]
+                return self.bytes[at + 8 + header + begin:at + 8 + size]
             at += 8 + size
         raise Bad(f"there is no BTF {wanted}")
-
-    def block_place(self):
-        return self.infos()[-1]
 
     def names(self):
         """Names by id: of the main function, else of bpf_prog_info"""
         names = {}
         for at, _ in self.infos()[:-1]:
-            (prog,) = struct.unpack_from("=I", self.bytes, at + BPIL_SIZE + INFO_ID_OFFSET)
+            (prog,) = self.get("I", at + BPIL_SIZE + INFO_ID_OFFSET)
             at += BPIL_SIZE + INFO_NAME_OFFSET
             names[prog] = c_string(self.bytes[at:at + INFO_NAME_SIZE])
-        names.update((program.id, program.name()) for program in self.programs().values() if program.name())
+        names.update((prog, program.name()) for prog, program in self.programs().items() if program.name())
         return names
 
 
@@ -235,29 +234,33 @@ def c_string(data):
     return data.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
 
 
+def main_name(names):
+    """NAME of the first bpf_prog_TAG_NAME, without [KEY=VALUE] of perf inject; not a trampoline's name"""
+    main = next((name for name in names if name.startswith("bpf_prog_")), "")
+    return "".join(main.split("_", 3)[3:]).split("[")[0]
+
+
 class Program:
     """A program as the KSYMBOL and BPF_EVENT records describe it."""
-    def __init__(self, prog_id):
-        self.id = prog_id
+    def __init__(self):
         self.tags = set()
         self.pid = None
         self.loads, self.unloads = [], []   # the names of the functions for each event
 
-    def add(self, event, tag, pid, names):
-        self.tags.add(tag)
-        if event == PROG_LOAD:
+    def add(self, event):
+        names = [function.name for function in event.functions]
+        self.tags.add(event.tag)
+        if event.kind == PROG_LOAD:
             self.loads.append(names)
-            self.pid = pid
-        elif event == PROG_UNLOAD:
+            self.pid = event.pid
+        elif event.kind == PROG_UNLOAD:
             self.unloads.append(names)
 
     def functions(self):
         return self.loads[0] if self.loads else []
 
     def name(self):
-        """NAME of bpf_prog_TAG_NAME, without [KEY=VALUE] of perf inject. Trampolines have other names."""
-        main = next((name for name in self.functions() if name.startswith("bpf_prog_")), "")
-        return "".join(main.split("_", 3)[3:]).split("[")[0]
+        return main_name(self.functions())
 
 
 class Metadata:
@@ -267,14 +270,12 @@ class Metadata:
             raise Bad(f"offset {at:#x}: a metadata record of {size} bytes")
         self.name = data[at + 8:at + 8 + NAME_SIZE]
         (self.nr,) = struct.unpack_from("=Q", data, at + 8 + NAME_SIZE)
-        if FIXED_SIZE + self.nr * ENTRY_SIZE > size:
+        end = FIXED_SIZE + self.nr * ENTRY_SIZE
+        if end > size:
             raise Bad(f"offset {at:#x}: {self.nr} entries in {size} bytes")
-        self.pairs = []
-        at += FIXED_SIZE
-        for _ in range(self.nr):
-            self.pairs.append((data[at:at + KEY_SIZE], data[at + KEY_SIZE:at + ENTRY_SIZE]))
-            at += ENTRY_SIZE
-        self.tail = data[at:self.at + size]
+        self.pairs = [(data[key:key + KEY_SIZE], data[key + KEY_SIZE:key + ENTRY_SIZE])
+                      for key in range(at + FIXED_SIZE, at + end, ENTRY_SIZE)]
+        self.tail = data[at + end:at + size]
 
         # The id of the program, or "" in records of other perfs, which name only a function
         key, value = map(c_string, self.pairs[0]) if self.pairs else ("", "")
@@ -285,15 +286,14 @@ class Metadata:
 
 
 def check_field(what, field):
+    """Returns the text of a field, which is padded with zeros"""
     text, nul, rest = field.partition(b"\0")
     if not nul:
         raise Bad(f"{what} has no NUL")
     if rest.strip(b"\0"):
         raise Bad(f"{what} has bytes after its NUL: {field!r}")
-    if not text:
-        raise Bad(f"{what} is empty")
     try:
-        text.decode("utf-8")
+        return text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Bad(f"{what} is not UTF-8: {text!r}") from error
 
@@ -309,10 +309,9 @@ def check_record(record, id_hdr_size):
         raise Bad(f"{where} no id")
     if record.tail != bytes(id_hdr_size):
         raise Bad(f"{where} the {id_hdr_size} bytes of the sample id are not zero")
-    check_field(f"{where} name", record.name)
-    for i, (key, value) in enumerate(record.pairs):
-        check_field(f"{where} key {i}", key)
-        check_field(f"{where} value {i}", value)
+    for i, field in enumerate((record.name, *(field for pair in record.pairs for field in pair))):
+        if not check_field(f"{where} field {i}", field):
+            raise Bad(f"{where} field {i} is empty")
 
 
 def check_records(data):
@@ -325,21 +324,26 @@ def check_records(data):
 
 
 def places(data):
-    """Each metadata record with its place among the samples"""
+    """The place of each metadata record among the samples, and its program"""
     samples = [at for at, kind, _ in data.records if kind == SAMPLE]
     if not samples:
         raise Bad("no sample in the file, so nothing is known about the order")
     for record in data.metadata():
-        yield record, ("begin" if record.at < samples[0] else
-                       "end" if record.at > samples[-1] else "between")
+        place = "begin" if record.at < samples[0] else "end" if record.at > samples[-1] else "between"
+        yield place, c_string(record.name)
 
 
 def check(data):
-    checked = check_records(data)
-    for record, place in places(data):
+    for place, name in places(data):
         if place == "between":
-            raise Bad(f"offset {record.at:#x}: between two samples")
-    return checked
+            raise Bad(f"a record of {name} is between two samples")
+    return check_records(data)
+
+
+def write(path, *parts):
+    with open(path, "wb") as file:
+        file.write(b"".join(parts))
+    return ()
 
 
 def strip(data, path):
@@ -348,201 +352,158 @@ def strip(data, path):
         raise Bad("strip cannot read a pipe")
     kept = b"".join(data.bytes[at:at + size] for at, kind, size in data.records
                     if kind != METADATA)
-    moved = data.end - data.begin - len(kept)
-    head = bytearray(data.bytes[:data.begin])
-    struct.pack_into("=Q", head, 48, len(kept))
-    tail = bytearray(data.bytes[data.end:])
-    words = struct.unpack_from(f"={FEATURE_WORDS}Q", data.bytes, 72)
-    for i in range(sum(bin(word).count("1") for word in words)):
-        (offset,) = struct.unpack_from("=Q", tail, 16 * i)
-        struct.pack_into("=Q", tail, 16 * i, offset - moved)
-    with open(path, "wb") as file:
-        file.write(head + kept + tail)
-    return ()
+    copy = bytearray(data.bytes)
+    struct.pack_into("=Q", copy, 48, len(kept))
+    for at, offset, _ in data.features().values():
+        struct.pack_into("=Q", copy, at, offset - (data.end - data.begin - len(kept)))
+    return write(path, copy[:data.begin], kept, copy[data.end:])
 
 
-class Block:
-    """Texts with the ids of their programs. sets is [[(key, value)]], progs is [(id, set, name)]."""
+def strip_block(data, path):
+    """Copy a file without its block: the section of BPF_PROG_INFO ends where its entries end."""
+    copy = bytearray(data.bytes)
+    (_, size) = data.infos()[-1]
+    if size:
+        at, _, section = data.features()[PROG_INFO]
+        struct.pack_into("=Q", copy, at + 8, section - size)
+    return write(path, copy)
 
-    def __init__(self, data, names):
-        self.data, self.at = data, 0
-        self.texts = {}                 # by id
-        if not data:
-            raise Bad("the block has no text")
-        while self.at < len(data):
-            self.add(self.text())
-        texts = list(dict.fromkeys(self.texts.values()))
-        self.sets = [self.lines(text) for text in texts]
-        self.progs = [(prog, texts.index(text), names.get(prog, ""))
-                      for prog, text in sorted(self.texts.items())]
 
-    def take(self, size):
-        self.at += size
-        if self.at > len(self.data):
-            raise Bad(f"offset {self.at - size:#x} of the block: {size} bytes pass its end")
-        return self.data[self.at - size:self.at]
+def read_texts(block):
+    """The text of each program in a block by the program's id"""
+    texts, at = {}, len(BLOCK_MAGIC)
 
-    def number(self):
-        return int.from_bytes(self.take(4), sys.byteorder)
+    def take(size):
+        nonlocal at
+        at += size
+        if at > len(block):
+            raise Bad(f"offset {at - size:#x} of the block: {size} bytes pass its end")
+        return block[at - size:at]
 
-    def text(self):
-        where = f"offset {self.at:#x} of the block: a text"
-        size = self.number()
-        text, nul, rest = self.take(size).partition(b"\0")
-        if not nul or size != (len(text) // STRING_ALIGN + 1) * STRING_ALIGN or rest.strip(b"\0"):
-            raise Bad(f"{where} is not padded with zeros to a multiple of {STRING_ALIGN}, but to {size}")
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise Bad(f"{where} is not UTF-8: {text!r}") from error
-        if text.rpartition("\n")[2] or any(line.find("=") < 1 for line in text.split("\n")[:-1]):
+    def number():
+        return int.from_bytes(take(4), sys.byteorder)
+
+    if block[:at] != BLOCK_MAGIC or len(block) == at:
+        raise Bad(f"the block begins with {block[:at + 1]!r}")
+    while at < len(block):
+        where = f"offset {at:#x} of the block: a text"
+        size = number()
+        text = check_field(where, take(size))
+        if size != (len(text.encode()) // STRING_ALIGN + 1) * STRING_ALIGN:
+            raise Bad(f"{where} is not padded to a multiple of {STRING_ALIGN}, but to {size}")
+        *lines, rest = text.split("\n")
+        if rest or any(line.find("=") < 1 for line in lines):
             raise Bad(f"{where} is not made of lines KEY=VALUE: {text!r}")
-        if text in self.texts.values():
-            raise Bad(f"{where} is there twice: {text!r}")
-        keys = [key for key, _ in self.lines(text)]
-        if len(set(keys)) != len(keys):
-            raise Bad(f"{where} has a key twice: {text!r}")
-        return text
-
-    def add(self, text):
-        """Read the ids of the programs that have the text. They follow it."""
-        nr = self.number()
-        if not nr:
-            raise Bad(f"offset {self.at:#x} of the block: a text of no program")
-        for _ in range(nr):
-            prog = self.number()
-            if prog in self.texts:
-                raise Bad(f"offset {self.at - 4:#x} of the block: program {prog} is there twice")
-            self.texts[prog] = text
-
-    def lines(self, text):
-        return [tuple(line.split("=", 1)) for line in text.split("\n")[:-1]]
+        if text in texts.values() or len({line.split("=")[0] for line in lines}) != len(lines):
+            raise Bad(f"{where} is there twice, or has a key twice: {text!r}")
+        progs = [number() for _ in range(number())]
+        if not progs or len(set(progs)) != len(progs) or texts.keys() & progs:
+            raise Bad(f"{where} has no program, or one that has a text: {progs}")
+        texts.update((prog, text) for prog in progs)
+    return texts
 
 
 def block_progs(data):
     """ID, name, number of the set and the set of each program in the block"""
-    if not data.block_place()[1]:
-        return []
-    block = Block(data.block(), data.names())
-    return [(prog, name, nr_set, block.sets[nr_set]) for prog, nr_set, name in block.progs]
-
-
-def strip_block(data, path):
-    """
-    Copy a file without its block: the section of BPF_PROG_INFO ends where its entries end.
-    """
-    _, size = data.block_place()
-    copy = bytearray(data.bytes)
-    if size:
-        at, _, section = data.features()[HEADER_BPF_PROG_INFO]
-        struct.pack_into("=Q", copy, at + 8, section - size)
-    with open(path, "wb") as file:
-        file.write(copy)
-    return ()
+    at, size = data.infos()[-1]
+    if not size:
+        return
+    texts, names = read_texts(data.bytes[at:at + size]), data.names()
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts.values()))}
+    for prog, text in sorted(texts.items()):
+        entries = [tuple(line.split("=", 1)) for line in text.split("\n")[:-1]]
+        yield prog, names.get(prog, ""), numbers[text], entries
 
 
 def sections(data):
-    _, block = data.block_place()
+    _, block = data.infos()[-1]
     yield "data", data.end - data.begin
     yield "block", block
     for number, (_, _, size) in data.features().items():
-        yield number, size - block if number == HEADER_BPF_PROG_INFO else size
+        yield number, size - block if number == PROG_INFO else size
 
 
 def costs(data):
-    """
-    {(id, name, function): period}. Samples belong to the first evsel.
-    """
-    types = [struct.unpack_from("=Q", data.bytes, attr + 24)[0] for attr in data.attrs]
+    """(id, name, function, period). Samples belong to the first evsel."""
+    types = [data.get("Q", attr + 24)[0] for attr in data.attrs]
     if any((types[0] ^ other) >> bit & 1 for other in types for bit in ID_HDR_BITS):
         raise Bad("the events of the file have different sample ids")
-    functions, new, sums = {}, [], {}
-    for at, kind, size in data.sorted(SAMPLE, KSYMBOL, BPF_EVENT):
-        if kind == KSYMBOL:
-            addr, length = struct.unpack_from("=QI", data.bytes, at + 8)
+    loaded, sums = [], collections.Counter()    # (Function, id, name of the program)
+    for at, function, event in data.history(SAMPLE):
+        if function:
             # Older code at the same place was freed, even if there is no event about that.
-            for start in [start for start, (end, *_) in functions.items()
-                          if start < addr + length and addr < end]:
-                del functions[start]
-            name, is_unload = data.ksymbol(at, size) or ("", False)
-            if not is_unload and name.startswith("bpf_prog_"):
-                new.append((addr, addr + length, name))
-        elif kind == BPF_EVENT:
-            event, _, prog = struct.unpack_from("=HHI", data.bytes, at + 8)
-            if event == PROG_LOAD:
-                # bpf_prog_TAG_NAME, the main function first
-                main = new[0][2].split("_", 3)[-1] if new else ""
-                functions.update((addr, (end, prog, main, name)) for addr, end, name in new)
-                new = []
+            loaded = [entry for entry in loaded
+                      if entry[0].end <= function.addr or function.end <= entry[0].addr]
+        elif event:
+            main = main_name(function.name for function in event.functions)
+            loaded += [(function, event.id, main) for function in event.functions
+                       if event.kind == PROG_LOAD and function.name.startswith("bpf_prog_")]
         else:
             ip = data.sample(at, IP)
-            where = next((tuple(names) for addr, (end, *names) in functions.items()
-                          if addr <= ip < end), (NOT_BPF, NOT_BPF, NOT_BPF))
-            sums[where] = sums.get(where, 0) + data.sample(at, PERIOD)
-    return sums
+            where = next(((prog, main, function.name) for function, prog, main in loaded
+                          if function.addr <= ip < function.end), (NOT_BPF, NOT_BPF, NOT_BPF))
+            sums[where] += data.sample(at, PERIOD)
+    return ((*where, period) for where, period in sums.items())
 
 
 def programs(data):
-    for program in data.programs().values():
-        yield (f"{program.id} {'/'.join(sorted(program.tags))} {program.pid} {len(program.loads)} "
+    for prog, program in data.programs().items():
+        yield (f"{prog} {'/'.join(sorted(program.tags))} {program.pid} {len(program.loads)} "
                f"{len(program.unloads)} {','.join(program.functions())}",)
 
 
 def lines(data, prog):
     """Each address of a program that begins a line"""
-    symbols = {struct.unpack_from("=Q", data.bytes, at + 8)[0]: c_string(data.bytes[at + 24:at + size])
-               for at, kind, size in data.records if kind == KSYMBOL}
+    symbols = {function.addr: function.name for function in data.functions()}
     for at, _ in data.infos()[:-1]:
         info = at + BPIL_SIZE
-        if struct.unpack_from("=I", data.bytes, info + INFO_ID_OFFSET)[0] != int(prog):
+        if data.get("I", info + INFO_ID_OFFSET)[0] != int(prog):
             continue
-        arrays = info + struct.unpack_from("=I", data.bytes, at)[0]
-        nr_starts, _, starts, _, btf = struct.unpack_from("=2I2QI", data.bytes, info + 104)
-        nr, records, addresses, _, line_size, address_size = struct.unpack_from("=I2Q3I", data.bytes, info + 148)
-        starts = struct.unpack_from(f"={nr_starts}Q", data.bytes, arrays + starts)
+        arrays = info + data.get("I", at)[0]
+        nr_starts, _, starts, _, btf = data.get("2I2QI", info + 104)
+        nr, records, addresses, _, line_size, address_size = data.get("I2Q3I", info + 148)
+        starts = data.get(f"{nr_starts}Q", arrays + starts)
         strings = data.btf_strings(btf)
         for i in range(nr):
-            (address,) = struct.unpack_from("=Q", data.bytes, arrays + addresses + i * address_size)
-            _, name, text, number = struct.unpack_from("=4I", data.bytes, arrays + records + i * line_size)
+            (address,) = data.get("Q", arrays + addresses + i * address_size)
+            _, name, text, number = data.get("4I", arrays + records + i * line_size)
             start = max(start for start in starts if start <= address)
             yield (symbols[start], address - start, c_string(strings[name:]), number >> 10,
                    c_string(strings[text:]).strip())
 
 
-# The rows that each command prints, and the number of its arguments after FILE
+# The rows that each command prints
 COMMANDS = {
-    "check": (check, 0),
-    "check-records": (check_records, 0),
-    "places": (lambda data: ((place, c_string(record.name)) for record, place in places(data)), 0),
-    "records": (lambda data: ((c_string(record.name), record.nr, record.size, record.id)
-                              for record in data.metadata()), 0),
-    "entries": (lambda data, prog: (entry for record in data.metadata()
-                                    if prog in (c_string(record.name), record.id)
-                                    for entry in record.entries()), 1),
-    "all-entries": (lambda data: ((c_string(record.name), *entry)
-                                  for record in data.metadata() for entry in record.entries()), 0),
-    "ksymbols": (lambda data: ((name,) for name in data.ksymbols()), 0),
-    "programs": (programs, 0),
-    "types": (lambda data: ((kind,) for _, kind, _ in data.records), 0),
-    "strip": (strip, 1),
-    "block": (lambda data: ((prog, name, nr_set, *entry) for prog, name, nr_set, entries in block_progs(data)
-                            for entry in entries), 0),
-    "without": (lambda data: ((prog, name) for prog, name, _, entries in block_progs(data)
-                              if not entries), 0),
-    "strip-block": (strip_block, 1),
-    "sections": (sections, 0),
-    "costs": (lambda data: ((*names, period) for names, period in costs(data).items()), 0),
-    "lines": (lines, 1),
+    "check": check,
+    "check-records": check_records,
+    "places": places,
+    "records": lambda data: ((c_string(record.name), record.nr, record.size, record.id)
+                             for record in data.metadata()),
+    "entries": lambda data, prog: (entry for record in data.metadata()
+                                   if prog in (c_string(record.name), record.id)
+                                   for entry in record.entries()),
+    "all-entries": lambda data: ((c_string(record.name), *entry)
+                                 for record in data.metadata() for entry in record.entries()),
+    "ksymbols": lambda data: ((name,) for name in data.ksymbols()),
+    "programs": programs,
+    "types": lambda data: ((kind,) for _, kind, _ in data.records),
+    "strip": strip,
+    "block": lambda data: ((prog, name, nr_set, *entry) for prog, name, nr_set, entries in block_progs(data)
+                           for entry in entries),
+    "without": lambda data: ((prog, name) for prog, name, _, entries in block_progs(data) if not entries),
+    "strip-block": strip_block,
+    "sections": sections,
+    "costs": costs,
+    "lines": lines,
 }
 
 
 def main(args):
-    command, nr_args = COMMANDS.get(args[0] if args else "", (None, 0))
-    if not command or len(args) != 2 + nr_args:
+    if len(args) < 2 or args[0] not in COMMANDS:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     try:
-        for row in command(PerfData(args[1]), *args[2:]):
+        for row in COMMANDS[args[0]](PerfData(args[1]), *args[2:]):
             print(*row, sep="\t")
     except (Bad, struct.error) as error:
         print(f"{args[1]}: {error}", file=sys.stderr)
