@@ -4,14 +4,13 @@
 Compare the metadata that perf script prints with the expected values.
 
   values.py entries SCRIPT PROG            print KEY<TAB>VALUE of each entry of PROG
-  values.py programs SCRIPT                print the name of each record's program
   values.py pretend WANT PROG              print the right output of perf script for PROG
-  values.py compare WANT SCRIPT PROG [ORACLE ID]
+  values.py compare WANT SCRIPT PROG [ORACLE]
                                            compare all keys
 
 SCRIPT is the output of "perf script --show-bpf-events", PROG a KSYMBOL name,
 WANT a C source (or the output of "handmade_btf want") with a comment before each
-variable, and ORACLE the output of "bpftool -j prog show":
+variable, and ORACLE the output of "bpftool -j prog show id ID":
 
   /* want: TEXT [bpftool: TEXT] */
   ... bpf_metadata_KEY ...
@@ -41,27 +40,25 @@ class Bad(Exception):
 def read_records(path):
     """[program, id, [(key, value), ...]] of each record, in file order. The key "(id)" has the id."""
     records = []
-    entries = None
-    nr = 0
+    nr = None                               # the number of the next entry, if any may follow
     # Only \n ends a line: a value may contain other characters that splitlines() splits at.
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as script:
         for line in script.read().split("\n"):
-            record = RECORD.search(line)
-            entry = ENTRY.match(line)
+            record, entry = RECORD.search(line), ENTRY.match(line)
             if record:
-                entries = []
                 nr = 0
-                records.append([record.group(1), "", entries])
-            elif entry and entries is not None:
-                if int(entry.group(1)) != nr:
-                    raise Bad(f"entry {entry.group(1)} follows {nr} entries: {line}")
+                records.append([record.group(1), "", []])
+            elif entry and nr is not None:
+                number, key, value = entry.groups()
+                if int(number) != nr:
+                    raise Bad(f"entry {number} follows {nr} entries: {line}")
                 nr += 1
-                if entry.group(2) == "(id)":
-                    records[-1][1] = entry.group(3)
+                if key == "(id)":
+                    records[-1][1] = value
                 else:
-                    entries.append((entry.group(2), entry.group(3)))
+                    records[-1][2].append((key, value))
             else:
-                entries = None
+                nr = None
     return records
 
 
@@ -73,17 +70,10 @@ def read_expected(path):
     """The {key: (want, bpftool or None)} of the variables"""
     with open(path, encoding="utf-8") as source:
         text = source.read()
-    expected = {}
     found = list(WANT.finditer(text))
-    if len(found) != text.count("/* want: "):
-        raise Bad(f"{path}: a 'want' comment without a variable")
-    for match in found:
-        key = match["key"]
-        if key in expected:
-            raise Bad(f"{path}: two expectations for {key}")
-        expected[key] = (match["want"], match["bpftool"])
-    if not expected:
-        raise Bad(f"{path}: no expectation")
+    expected = {match["key"]: (match["want"], match["bpftool"]) for match in found}
+    if not expected or not len(expected) == len(found) == text.count("/* want: "):
+        raise Bad(f"{path}: no 'want' comment, one without a variable, or two for a variable")
     return expected
 
 
@@ -108,15 +98,10 @@ def check_form(text):
         raise Bad(f"is not compact: {text}")
 
 
-def oracle_values(path, prog_id):
+def oracle_values(path):
     with open(path, encoding="utf-8") as file:
-        shown = parse(file.read())
-    programs = [shown] if isinstance(shown, tuple) else shown
-    for _, members in programs:
-        members = dict(members)
-        if members.get("id") == ("int", prog_id):
-            return dict(members.get("metadata", ("object", ()))[1])
-    raise Bad(f"bpftool does not show program {prog_id}")
+        _, members = parse(file.read())
+    return dict(dict(members).get("metadata", ("object", ()))[1])
 
 
 def compare_value(want, bpftool, text, oracle):
@@ -124,61 +109,44 @@ def compare_value(want, bpftool, text, oracle):
     got = parse(text)
     if parse(want) != got:
         raise Bad(f"is {text}, want {want}")
-    if oracle is None:
-        return
-    if bpftool is None and oracle != got:
-        raise Bad(f"is {text}, bpftool has {oracle}")
-    if bpftool is not None and oracle not in (parse(bpftool), got):
-        raise Bad(f"is as wanted, but bpftool has {oracle}, not {bpftool}")
+    if oracle is not None and oracle not in ([got] if bpftool is None else [got, parse(bpftool)]):
+        raise Bad(f"is {text} as wanted, but bpftool has {oracle}, not {bpftool or want}")
 
 
-def compare(want_path, script, prog, oracle_path=None, prog_id=None):
+def compare(want_path, script, prog, oracle_path=None):
     expected = read_expected(want_path)
     entries = entries_of(script, prog)
-    oracle = oracle_values(oracle_path, prog_id) if oracle_path else {}
+    oracle = oracle_values(oracle_path) if oracle_path else {}
     errors = []
 
     keys = [key for key, _ in entries]
     for key in sorted(set(keys) | set(expected)):
         if keys.count(key) != 1 or key not in expected:
             errors.append(f"{key}: there {keys.count(key)} times, want {int(key in expected)}")
-            continue
-        if oracle_path and key not in oracle:
+        elif oracle_path and key not in oracle:
             errors.append(f"{key}: bpftool does not show it")
-            continue
-        want, bpftool = expected[key]
-        try:
-            compare_value(want, bpftool, dict(entries)[key], oracle.get(key))
-        except Bad as error:
-            errors.append(f"{key}: {error}")
+        else:
+            try:
+                compare_value(*expected[key], dict(entries)[key], oracle.get(key))
+            except Bad as error:
+                errors.append(f"{key}: {error}")
     if errors:
         raise Bad("\n".join(errors))
-    print(f"{len(expected)} values compared")
+    yield (f"{len(expected)} values compared",)
 
 
 def pretend(want_path, prog):
-    print(f"PERF_RECORD_BPF_METADATA prog {prog}")
+    yield (f"PERF_RECORD_BPF_METADATA prog {prog}",)
     for i, (key, (want, _)) in enumerate(read_expected(want_path).items()):
-        print(f"  entry {i}: {key:>20} = {want}")
+        yield (f"  entry {i}: {key:>20} = {want}",)
 
 
-def main(args):
+def main(command, *args):
     sys.stdout.reconfigure(errors="surrogateescape")
     sys.stderr.reconfigure(errors="backslashreplace")
     try:
-        if args[:1] == ["entries"] and len(args) == 3:
-            for key, value in entries_of(*args[1:]):
-                print(f"{key}\t{value}")
-        elif args[:1] == ["programs"] and len(args) == 2:
-            for name, _, _ in read_records(args[1]):
-                print(name)
-        elif args[:1] == ["pretend"] and len(args) == 3:
-            pretend(*args[1:])
-        elif args[:1] == ["compare"] and len(args) in (4, 6):
-            compare(*args[1:])
-        else:
-            print(__doc__.strip(), file=sys.stderr)
-            return 2
+        for row in {"entries": entries_of, "pretend": pretend, "compare": compare}[command](*args):
+            print(*row, sep="\t")
     except Bad as error:
         print(error, file=sys.stderr)
         return 1
@@ -186,4 +154,4 @@ def main(args):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -71,8 +71,7 @@ test_program_without_metadata_has_no_record()
 	hold none simple
 	record "$TMP/data"
 	show "$TMP/data"
-	values programs "$TMP/data.script" | grep -e _simple ||
-		fail "no record of the program simple"
+	grep -E 'PERF_RECORD_BPF_METADATA prog .*_simple$' "$TMP/data.script" || fail "no record of the program simple"
 	shows_no_record "$(symbol_of 0)"
 }
 

@@ -14,7 +14,7 @@ want_values()
 	record "$TMP/data"
 	show "$TMP/data"
 	"$BPFTOOL" -j prog show id "${HELD_IDS[0]}" >"$TMP/oracle" || true
-	values compare "$1" "$TMP/data.script" "$(symbol_of 0)" "$TMP/oracle" "${HELD_IDS[0]}"
+	values compare "$1" "$TMP/data.script" "$(symbol_of 0)" "$TMP/oracle"
 }
 
 test_types_have_the_wanted_text_and_that_of_bpftool()
