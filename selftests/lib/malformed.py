@@ -24,10 +24,14 @@ from perfgen import (ALPHA, ATTR_SIZE, BETA, BTF, FIXED_SIZE, GAMMA, HEADER_FEAT
 ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"
 
 
-def metadata(**options):
-    def change(file):
-        file.odd = file.metadata(GAMMA, **options)
-    return change
+def maker(change):
+    """change(file, ...) as a function of its other arguments that returns a change of a file"""
+    return lambda *args, **options: lambda file: change(file, *args, **options)
+
+
+@maker
+def metadata(file, **options):
+    file.odd = file.metadata(GAMMA, **options)
 
 
 def first(file):
@@ -39,24 +43,21 @@ def second_block(file):
     file.second_block = file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
 
 
+@maker
+def section(file, size):
+    file.section_size = size
+    if size > 1 << 32:
+        file.block = file.make_block(length=0xffffffff)
+
+
+@maker
+def texts(file, *texts, **options):
+    file.block = file.make_texts(texts, **options)
+
+
 def long_value(value):
     """Two sets with this string. perf prints it from byte 20 of the first set, 9 of the second."""
-    sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
-    return texts(*((text_of(entries), ids) for entries, ids in sets))
-
-
-def section(size):
-    def change(file):
-        file.section_size = size
-        if size > 1 << 32:
-            file.block = file.make_block(length=0xffffffff)
-    return change
-
-
-def texts(*texts, **options):
-    def change(file):
-        file.block = file.make_texts(texts, **options)
-    return change
+    return texts((text_of([(b"answer", b"42"), (b"version", value)]), [7]), (text_of([(b"version", value)]), [9]))
 
 
 ALPHA_TEXT, BETA_TEXT = text_of(ALPHA[4]), text_of(BETA[4])
@@ -67,29 +68,21 @@ def last_text(text=BETA_TEXT, ids=(9,), **options):
     return texts(GOOD_TEXT, (text, ids), **options)
 
 
-def last_string(data):
+@maker
+def last_string(file, data):
     """Add another text, of program 11, that is not padded."""
-    def change(file):
-        file.block += file.u32(len(data)) + data + file.u32(1, 11)
-    return change
+    file.block += file.u32(len(data)) + data + file.u32(1, 11)
 
 
-def info(**options):
-    def change(file):
-        file.infos[1] = file.prog_info(BETA, **options)
-    return change
+@maker
+def info(file, nr_infos=2, **options):
+    file.nr_infos = nr_infos
+    file.infos[1] = file.prog_info(BETA, **options)
 
 
-def nr_infos(number):
-    def change(file):
-        file.nr_infos = number
-    return change
-
-
-def feature(number):
-    def change(file):
-        file.features[number] = b"unknown!"
-    return change
+@maker
+def feature(file, number):
+    file.features[number] = b"unknown!"
 
 
 def overlap(file):
@@ -108,10 +101,9 @@ def loaded_over(file):
     file.late = GAMMA[:3] + (BETA[3] - 0x80,)
 
 
-def unknown(kind, size):
-    def change(file):
-        file.odd = file.record(kind, bytes(size - 8))
-    return change
+@maker
+def unknown(file, kind, size):
+    file.odd = file.record(kind, bytes(size - 8))
 
 
 BROKEN = "it is broken or too large"
@@ -194,8 +186,8 @@ GROUPS = {
     # Entries before the block: printed by perf report --header-only
     "info": [
         Row("info-in-the-data", in_data, "# hostname : host", later=True),
-        Row("info-count-huge", nr_infos(0xffffffff), "bpf_prog_info 7: bpf_prog_0011223344556677_alpha", later=True),
-        Row("info-count-less", nr_infos(1), "# hostname : host"),  # the number of entries is one less than there are
+        Row("info-count-huge", info(nr_infos=0xffffffff), "bpf_prog_info 7: bpf_prog_0011223344556677_alpha", later=True),
+        Row("info-count-less", info(nr_infos=1), "# hostname : host"),  # the number of entries is one less than there are
         Row("info-length", info(info_len=1 << 20), "detected invalid bpf_prog_info", later=True),
         Row("info-data-length", info(data_len=0xfffffff8), "bpf_prog_info 7: bpf_prog_0011223344556677_alpha", later=True),
         Row("info-array-outside", info(offsets=(1 << 40, 8, 16)), "# bpf_metadata 9"),
@@ -284,14 +276,8 @@ for group, cases in GROUPS.items():
 TABLE["directory"] = [Case(case.name, case.change, script(8, 4), (DIR,)) for case in GROUPS["type"]]
 
 
-def good_file():
-    """The bytes of the good file, and the range of its block"""
-    file = perfgen.File()
-    data = file.bytes()
-    return data, range(len(data) - len(file.block), len(data))
-
-
-WHOLE, BLOCK = good_file()
+WHOLE = perfgen.File().bytes()
+BLOCK = range(len(WHOLE) - len(perfgen.File().block), len(WHOLE))
 
 
 # After the magic, a text and its program take 76 bytes.
