@@ -52,29 +52,6 @@ test_first_map_and_first_variable_win_on_equal_keys_and_only_rodata_counts()
 	want_entries 2 first 1 equal 1 last 1
 }
 
-test_programs_that_share_a_map_have_equal_metadata()
-{
-	local i
-
-	hold shared
-	record "$TMP/data"
-	show "$TMP/data"
-	((${#HELD_IDS[@]} == 20)) || fail "${#HELD_IDS[@]} programs are loaded, not 20"
-	# On a slow machine, check only some of the programs.
-	for ((i = 0; i < 20; i += SCALE)); do
-		want_entries "$i" version '"shared"'
-	done
-}
-
-test_program_without_metadata_has_no_record()
-{
-	hold none simple
-	record "$TMP/data"
-	show "$TMP/data"
-	grep -E 'PERF_RECORD_BPF_METADATA prog .*_simple$' "$TMP/data.script" || fail "no record of the program simple"
-	shows_no_record "$(symbol_of 0)"
-}
-
 # Each held program has a record with the name of its function.
 want_named_records()
 {
