@@ -44,14 +44,15 @@ def differences(data, wants, unloaded):
         entries.update(normal(record.entries()))
     for prog, name, _, entries in perfdata.block_progs(data):
         header[prog] = {name}, set(normal(entries))
+    kinds = perfdata.PROG_LOAD, perfdata.PROG_UNLOAD
     for want in wants:
         prog, name = want["id"], want["name"]
         wanted = {(key, json.dumps(value)) for key, value in want.get("metadata", {}).items()}
-        program = programs.get(prog, perfdata.Program())
-        functions = plain(program.functions())
+        events = programs.get(prog, [])
+        functions = plain(perfdata.functions_of(events))
         for what, must, found in (
-                ("tags", {want["tag"]}, program.tags),
-                ("loads and unloads", (1, int(prog in unloaded)), (len(program.loads), len(program.unloads))),
+                ("loads and unloads", [(kind, want["tag"]) for kind in kinds[:1 + (prog in unloaded)]],
+                 [(event.kind, event.tag) for event in events]),
                 ("functions", functions | {name}, functions),
                 ("records", ({name}, wanted) if wanted else None, records.get(prog)),
                 ("set in the header", wanted, header.get(prog, ("", set()))[1]),

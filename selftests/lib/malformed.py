@@ -18,8 +18,8 @@ import typing
 import perfgen
 from check_files import (DIR, EVENT, HEADER, INJECT, INJECT_HEADER, JSON, OTHER, PIPE, REPORT, SCRIPT, Case,
                          Table, main, script)
-from perfgen import (ALPHA, ATTR_SIZE, BETA, BTF, FIXED_SIZE, GAMMA, HEADER_FEATURE, KEY_SIZE, MAGIC, METADATA,
-                     NAME_SIZE, PROG_INFO, VALUE_SIZE, text_of)
+from perfdata import BLOCK_MAGIC, BTF, FIXED_SIZE, KEY_SIZE, METADATA, NAME_SIZE, PROG_INFO, VALUE_SIZE
+from perfgen import ALPHA, ATTR_SIZE, BETA, GAMMA, HEADER_FEATURE, text_of
 
 ESCAPES = b"a\x1b[31m\x07\x9b\xc2\x9b\x7f\n\xff"
 
@@ -40,7 +40,7 @@ def first(file):
 
 def second_block(file):
     """The second block has other metadata for one program, and one more program."""
-    file.second_block = file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
+    file.block += file.make_block([([(b"version", b"3")], [9]), (GAMMA[4], [11])])
 
 
 @maker
@@ -57,7 +57,8 @@ def texts(file, *texts, **options):
 
 def long_value(value):
     """Two sets with this string. perf prints it from byte 20 of the first set, 9 of the second."""
-    return texts((text_of([(b"answer", b"42"), (b"version", value)]), [7]), (text_of([(b"version", value)]), [9]))
+    sets = ([(b"answer", b"42"), (b"version", value)], [7]), ([(b"version", value)], [9])
+    return texts(*((text_of(entries), ids) for entries, ids in sets))
 
 
 ALPHA_TEXT, BETA_TEXT = text_of(ALPHA[4]), text_of(BETA[4])
@@ -346,7 +347,7 @@ def a_block_that_claims(file, what, number):
 
 
 # The file has a hole, so it needs little space on disk.
-@TABLE.case("sections", (COST,), of=((MAGIC,), (b"FOREIGN2",)), memory=64 * MIB, size=1025 << 20,
+@TABLE.case("sections", (COST,), of=((BLOCK_MAGIC,), (b"FOREIGN2",)), memory=64 * MIB, size=1025 << 20,
             environment=FREED)
 def a_section_of_one_gib_with_magic(file, magic):
     file.section_size = 1 << 30

@@ -10,8 +10,8 @@ import sys
 import perfgen
 from check_files import (EITHER, ERROR, EVENT, HEADER, INJECT, JSON, OTHER, PIPE, REPORT, SCRIPT, Table, main,
                          report, script)
-from perfgen import (ALPHA, AUXTRACE, BETA, BPF_EVENT, BTF, CPU, HEADER_FEATURE, IDENTIFIER, KERNEL, KSYMBOL,
-                     MMAP2, MMAP_BUILD_ID, SAMPLE)
+from perfdata import AUXTRACE, BPF_EVENT, BTF, KSYMBOL, SAMPLE
+from perfgen import ALPHA, BETA, CPU, HEADER_FEATURE, IDENTIFIER, KERNEL, MMAP2, MMAP_BUILD_ID
 
 TABLE = Table()
 READ = *script(), *report()

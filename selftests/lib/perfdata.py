@@ -176,11 +176,11 @@ class PerfData:
             yield at, function, event
 
     def programs(self):
-        """Programs by id"""
+        """The events of each program by its id"""
         programs = {}
         for _, _, event in self.history():
             if event:
-                programs.setdefault(event.id, Program()).add(event)
+                programs.setdefault(event.id, []).append(event)
         return programs
 
     def features(self):
@@ -226,7 +226,8 @@ class PerfData:
             (prog,) = self.get("I", at + BPIL_SIZE + INFO_ID_OFFSET)
             at += BPIL_SIZE + INFO_NAME_OFFSET
             names[prog] = c_string(self.bytes[at:at + INFO_NAME_SIZE])
-        names.update((prog, program.name()) for prog, program in self.programs().items() if program.name())
+        main = ((prog, main_name(functions_of(events))) for prog, events in self.programs().items())
+        names.update((prog, name) for prog, name in main if name)
         return names
 
 
@@ -240,27 +241,10 @@ def main_name(names):
     return "".join(main.split("_", 3)[3:]).split("[")[0]
 
 
-class Program:
-    """A program as the KSYMBOL and BPF_EVENT records describe it."""
-    def __init__(self):
-        self.tags = set()
-        self.pid = None
-        self.loads, self.unloads = [], []   # the names of the functions for each event
-
-    def add(self, event):
-        names = [function.name for function in event.functions]
-        self.tags.add(event.tag)
-        if event.kind == PROG_LOAD:
-            self.loads.append(names)
-            self.pid = event.pid
-        elif event.kind == PROG_UNLOAD:
-            self.unloads.append(names)
-
-    def functions(self):
-        return self.loads[0] if self.loads else []
-
-    def name(self):
-        return main_name(self.functions())
+def functions_of(events):
+    """The names of a program's functions when it was first loaded"""
+    functions = next((event.functions for event in events if event.kind == PROG_LOAD), [])
+    return [function.name for function in functions]
 
 
 class Metadata:
@@ -447,9 +431,12 @@ def costs(data):
 
 
 def programs(data):
-    for prog, program in data.programs().items():
-        yield (f"{prog} {'/'.join(sorted(program.tags))} {program.pid} {len(program.loads)} "
-               f"{len(program.unloads)} {','.join(program.functions())}",)
+    for prog, events in data.programs().items():
+        loaders = [event.pid for event in events if event.kind == PROG_LOAD]
+        unloads = sum(event.kind == PROG_UNLOAD for event in events)
+        tags = "/".join(sorted({event.tag for event in events}))
+        yield (f"{prog} {tags} {loaders[-1] if loaders else None} {len(loaders)} {unloads} "
+               f"{','.join(functions_of(events))}",)
 
 
 def lines(data, prog):

@@ -9,14 +9,13 @@ in records, and in the block of a file (see format.rst). lib/malformed.py has th
 import os
 import struct
 
+from perfdata import (BLOCK_MAGIC, BPF_EVENT, BTF, HEADER_ATTR, KEY_SIZE, KSYMBOL, METADATA, NAME_SIZE, PROG_INFO,
+                      SAMPLE, VALUE_SIZE)
+
 KERNEL, MMAP_BUILD_ID = 1, 1 << 14
-SAMPLE, MMAP2, KSYMBOL, BPF_EVENT, TEXT_POKE = 9, 10, 17, 18, 20
-HEADER_ATTR, AUXTRACE, HEADER_FEATURE, METADATA = 64, 71, 80, 84
-HOSTNAME, ARCH, DIR_FORMAT, PROG_INFO, BTF = 3, 6, 24, 25, 26
+MMAP2, TEXT_POKE, HEADER_FEATURE = 10, 20, 80
+HOSTNAME, ARCH, DIR_FORMAT = 3, 6, 24
 LAST_FEATURE = 32
-NAME_SIZE, KEY_SIZE, VALUE_SIZE = 512, 64, 256
-FIXED_SIZE = 8 + NAME_SIZE + 8
-MAGIC = b"BPFMETA2"
 ATTR_SIZE = 136
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 1 << 5, 1 << 7, 1 << 8, 1 << 16
 CONTEXT_KERNEL = (1 << 64) - 128
@@ -42,7 +41,6 @@ class File:
         self.infos = [self.prog_info(ALPHA), self.prog_info(BETA)]
         self.nr_infos = 2
         self.block = self.make_block()
-        self.second_block = b""         # after the block
         self.section_size = None        # of the feature with the block
         self.features = {}              # more features: bytes by number
         self.more_features = b""        # records with more features, of a pipe
@@ -182,7 +180,7 @@ class File:
         """Sets are ([(key, value)], ids of programs)."""
         return self.make_texts([(text_of(entries), ids) for entries, ids in sets], **options)
 
-    def make_texts(self, texts, magic=MAGIC, length=None, nr_progs=None, end=b""):
+    def make_texts(self, texts, magic=BLOCK_MAGIC, length=None, nr_progs=None, end=b""):
         """Texts are (text, ids of programs). length and nr_progs replace those of the last text."""
         data = b"".join(self.string(text) + self.u32(len(ids), *ids) for text, ids in texts[:-1])
         text, ids = texts[-1]
@@ -193,8 +191,7 @@ class File:
     def feature_bytes(self):
         features = {HOSTNAME: self.string(b"host"), ARCH: self.string(b"s390x" if self.big else b"x86_64")}
         if not self.pipe:
-            features[PROG_INFO] = self.u32(self.nr_infos) + b"".join(self.infos) + self.block + \
-                self.second_block
+            features[PROG_INFO] = self.u32(self.nr_infos) + b"".join(self.infos) + self.block
         return dict(sorted({**features, **self.features}.items()))
 
     # the whole file
