@@ -3,11 +3,11 @@
 Let perf read generated files, and check what it prints. malformed.py and odd_files.py have tables of such
 files, and these commands:
 
-  list                              print the name of each file that breaks a rule or is odd
-  write NAME FILE [OPTION...]       write it, print the odd record's offset (wrong for pipe, dir)
+  write NAME FILE [OPTION...]       write a file
         --big                       in big-endian byte order
         --pipe                      in the format of a pipe
         --dir                       a directory, as from perf record --threads
+  write-all DIR GROUP...            write the files of these groups, without an option and with each of them
   check DIR GROUP...                let $PBM_PERF read each file of these groups, with DIR for temporary files
 
 Status of check: 1 if perf printed or did something else than the table says.
@@ -217,16 +217,19 @@ def check_case(path, case):
     return True
 
 
-def main(args, listed, table):
+def main(args, table):
     command, args = args[0], args[1:]
-    if command == "list":
-        print(*listed, sep="\n")
-    elif command == "write":
+    if command == "write":
         change = next(case.change for cases in table.values() for case in cases if case.name == args[0])
-        print(f"{write_file(change, args[1], args[2:]):#x}")
-    else:
-        cases = [case for group in args[1:] for case in table[group]]
-        wrong = [case for case in cases if not aside(check_case, args[0], case)]
-        print(f"{len(wrong)} of {len(cases)} files are not read as they should be")
-        return int(bool(wrong))
-    return 0
+        write_file(change, args[1], args[2:])
+        return 0
+    cases = [case for group in args[1:] for case in table[group]]
+    if command == "write-all":
+        os.mkdir(args[0])
+        for name, change in {case.name: case.change for case in cases}.items():
+            for form in (), (BIG,), (PIPE,), (DIR,):
+                aside(write_file, change, "".join([f"{args[0]}/{name}", *form]), form)
+        return 0
+    wrong = [case for case in cases if not aside(check_case, args[0], case)]
+    print(f"{len(wrong)} of {len(cases)} files are not read as they should be")
+    return int(bool(wrong))

@@ -426,4 +426,4 @@ def more_records_than_fit_into_a_block(file):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], [case.name for cases in GROUPS.values() for case in cases], TABLE))
+    sys.exit(main(sys.argv[1:], TABLE))

@@ -406,4 +406,4 @@ stat_case(r"^ *-1 *5\.00 msec cpu-clock ", (0, 0), ("threads cpus per_thread cou
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], [case.name for cases in TABLE.values() for case in cases], TABLE))
+    sys.exit(main(sys.argv[1:], TABLE))
