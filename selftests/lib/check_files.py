@@ -17,6 +17,7 @@ All output must be UTF-8 without control characters. perf may neither die from a
 """
 import multiprocessing
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -142,7 +143,7 @@ class Reader:
         self.memory = usage.ru_maxrss
         printed = [self.path + "/stderr"] + [self.path + "/stdout"] * (words[-1] != "-")
         printed += [names["TEXT"]] * ("TEXT" in words and os.path.exists(names["TEXT"]))
-        return child.returncode, b"".join(contents(path) for path in printed)
+        return child.returncode, b"".join(pathlib.Path(path).read_bytes() for path in printed)
 
     def check(self, read):
         if self.last is None or self.last[0] != read.command:
@@ -165,11 +166,6 @@ class Reader:
             if number != want if want is not None else not number:
                 want = "some" if want is None else want
                 raise Wrong(f"{number} lines with {line.pattern!r}, want {want}", output)
-
-
-def contents(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def write_file(change, path, form=(), size=0):

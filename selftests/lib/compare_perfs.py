@@ -18,7 +18,7 @@ PATCHED does not print. A line of RULES explains differences. Its fields are sep
           with "-" if only UNPATCHED does. An error of PATCHED is the line "+status N".
 
 Prints the differences without a rule, and the number of those that each rule explains. Exit status:
-0 none, 1 differences, 2 could not run.
+0 none, 1 differences.
 """
 import collections
 import concurrent.futures
@@ -81,42 +81,34 @@ def differences(unpatched, patched, command, file):
     yield from ("+" + line for line in new - old if before == 0)
 
 
-class Rules:
-    def __init__(self, path, version):
-        with open(path, encoding="utf-8") as lines:
-            fields = [line.rstrip("\n").split("\t") for line in lines if line.strip() and line[0] != "#"]
-        self.rules = [(patch, commands.split(","), re.compile(line))
-                      for of, patch, commands, line in fields if of == "*" or version.startswith(of)]
-        self.used = collections.Counter()
-
-    def explain(self, command, difference):
-        for patch, commands, line in self.rules:
-            if (command in commands or commands == ["*"]) and line.match(difference):
-                self.used[patch] += 1
-                return True
-        return False
+def read_rules(path, version):
+    """[(patch, commands, pattern), ...] of the rules for this version"""
+    with open(path, encoding="utf-8") as lines:
+        fields = [line.rstrip("\n").split("\t") for line in lines if line.strip() and line[0] != "#"]
+    return [(patch, commands.split(","), re.compile(line))
+            for of, patch, commands, line in fields if of == "*" or version.startswith(of)]
 
 
-def main(args):
-    if len(args) < 4:
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
-    unpatched, patched, path, *files = args
+def main(unpatched, patched, path, *files):
     version = subprocess.run([patched, "version"], capture_output=True, text=True, check=True).stdout
-    rules, number = Rules(path, version.split()[2]), 0
+    rules, used, number = read_rules(path, version.split()[2]), collections.Counter(), 0
     work = [(command, file) for file in files for command in COMMANDS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(lambda item: list(differences(unpatched, patched, *item)), work)
         for (command, file), lines in zip(work, found):
-            lines = [line for line in lines if not rules.explain(command, line)]
-            number += len(lines)
-            for line in lines[:20]:
+            for line in lines:
+                patch = next((patch for patch, commands, pattern in rules
+                              if (command in commands or commands == ["*"]) and pattern.match(line)), None)
+                if patch:
+                    used[patch] += 1
+                    continue
+                number += 1
                 print(f"{file}: perf {command}: {line[:300]!r}")
-    for patch, times in sorted(rules.used.items()):
+    for patch, times in sorted(used.items()):
         print(f"# {patch}: {times}")
     print(f"# {len(files)} files, {number} differences without a rule")
-    return 1 if number else 0
+    return 1 if number or not files else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))
