@@ -113,7 +113,7 @@ BROKEN = "it is broken or too large"
 class Row(typing.NamedTuple):
     name: str
     change: typing.Callable                 # to a good file
-    message: str                            # "-v" before it: it is only printed with that option
+    message: str
     later: bool = False                     # A later perf may refuse the file, or use the number itself.
 
 
@@ -200,10 +200,10 @@ GROUPS = {
         Row("type-far", unknown(1000000, 24), "Unsupported header type 1000000, please consider updating perf."),  # a type far beyond the next one
         Row("type-last", unknown(0xffffffff, 8), "Unsupported header type 4294967295, please consider updating perf."),
     ],
-    # Features of a later perf: printed by perf inject
+    # Features of a later perf: printed by perf inject -v
     "feature": [
-        Row("feature-32", feature(32), "-v left out unknown feature 32", later=True),  # the next number of a feature
-        Row("feature-255", feature(255), "-v left out unknown feature 255"),
+        Row("feature-32", feature(32), "left out unknown feature 32", later=True),  # the next number of a feature
+        Row("feature-255", feature(255), "left out unknown feature 255"),
     ],
     # A program that overlaps another: printed by perf script
     "program": [
@@ -226,12 +226,8 @@ def everywhere(piped_sets=2):
             (JSON, lambda text: len(json.loads(text[text.index("{"):])["samples"]) == 4), (HEADER,))
 
 
-def printed(command, message, verbose=None):
-    """With -v before it, only the verbose command prints the message."""
-    text = re.escape(message.removeprefix("-v "))
-    if text == re.escape(message):
-        return ((command, text),)
-    return (command, text, 0), (verbose or command + " -v", text)
+def printed(command, message):
+    return ((command, re.escape(message)),)
 
 
 def refused(message):
@@ -248,7 +244,7 @@ def ignored(message):
 
 
 def left_out(message):
-    return (*printed(HEADER, message, "inject -v -o OUT"), (">" + HEADER, "^# hostname : host$"))
+    return (INJECT, message, 0), ("inject -v -o OUT", message), (">" + HEADER, "^# hostname : host$")
 
 
 def skipped(message):
