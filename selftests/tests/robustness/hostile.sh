@@ -18,7 +18,7 @@ test_odd_types_are_recorded_but_no_large_values()
 	local nested='{0,}' i key
 
 	hold hostile
-	"$PBM_PERF" record -v -N -a -e cpu-clock -o "$TMP/data" -- "${WORKLOAD[@]}" 2>"$TMP/messages"
+	"$PBM_PERF" record -v -N -a -e cpu-clock "${FREQUENCY[@]}" -o "$TMP/data" -- "${WORKLOAD[@]}" 2>"$TMP/messages"
 	for ((i = 0; i < 20; i++)); do
 		nested="{$nested,}"
 	done
