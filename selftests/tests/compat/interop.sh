@@ -24,6 +24,19 @@ held()
 	spend 0 20000 1 20000
 }
 
+# Tests of files of this perf share these: with all metadata, with the block only, and the latter without the block
+record_once()
+{
+	[[ ! -e $TMP/without ]] || return 0
+	held
+	record "$TMP/all"
+	record "$TMP/header" --bpf-metadata=header
+	perfdata block "$TMP/header" >"$TMP/want-block"
+	[[ -s $TMP/want-block ]] || fail "no block"
+	perfdata strip-block "$TMP/header" "$TMP/without"
+	touch -r "$TMP/header" "$TMP/without"
+}
+
 # clean PERF ARGUMENT...: run this command, with the output in $TMP/out. The command must succeed
 # and print no warning.
 clean()
@@ -42,16 +55,13 @@ samples()
 	cat "$TMP/out"
 }
 
-json_samples()
-{
-	python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["samples"]))' "$1"
-}
-
-# read_everywhere PERF FILE: each command of PERF must find the samples of $TMP/samples in FILE.
+# read_everywhere PERF FILE [WRITER]: each command of PERF must find the samples that WRITER (default: this perf)
+# finds in FILE.
 read_everywhere()
 {
 	local perf=$1 file=$2
 
+	samples "${3:-$PBM_PERF}" "$file" >"$TMP/samples"
 	samples "$perf" "$file" >"$TMP/got"
 	same "samples of $perf" "$TMP/samples" "$TMP/got"
 	clean "$perf" report --stdio -s sym -i "$file"
@@ -60,8 +70,8 @@ read_everywhere()
 	grep -q -x cpu-clock "$TMP/out" || fail "$perf evlist shows $(cat "$TMP/out")"
 	rm -rf "$TMP/json"
 	clean "$perf" data convert --to-json "$TMP/json" --force -i "$file"
-	[[ $(json_samples "$TMP/json") = $(grep -c ' cpu-clock' "$TMP/samples") ]] ||
-		fail "$perf data convert writes $(json_samples "$TMP/json") samples"
+	[[ $(grep -c '"timestamp"' "$TMP/json") = $(grep -c ' cpu-clock' "$TMP/samples") ]] ||
+		fail "$perf data convert does not write all samples"
 	clean "$perf" inject -i "$file" -o "$TMP/injected"
 	samples "$PBM_PERF" "$TMP/injected" >"$TMP/got"
 	same "samples after $perf inject" "$TMP/samples" "$TMP/got"
@@ -72,17 +82,12 @@ read_everywhere()
 # ignores_the_block PERF: PERF must print the same about a file and its copy without the block.
 ignores_the_block()
 {
-	local perf=$1 command
+	local perf=$1 command file
 
-	held
-	record "$TMP/header" --bpf-metadata=header
-	perfdata strip-block "$TMP/header" "$TMP/without"
-	perfdata block "$TMP/header" >"$TMP/want-block"
-	[[ -s $TMP/want-block ]] || fail "no block"
+	record_once
 	while read -r command; do
 		for file in without header; do
-			cp "$TMP/$file" "$TMP/perf.data"
-			touch -r "$TMP/header" "$TMP/perf.data"
+			cp -p "$TMP/$file" "$TMP/perf.data"
 			# shellcheck disable=SC2086 # words of the command
 			clean "$perf" $command -i "$TMP/perf.data"
 			without_vdso_names <"$TMP/out" >"$TMP/$file-out"
@@ -96,29 +101,14 @@ ignores_the_block()
 		report -D
 		evlist -v
 	END
-	samples "$PBM_PERF" "$TMP/header" >"$TMP/samples"
 	read_everywhere "$perf" "$TMP/header"
 	perfdata block "$TMP/injected" >"$TMP/got-block"
 	same "block after $perf inject" "$TMP/want-block" "$TMP/got-block"
 }
 
-test_old_perf_ignores_the_block()
-{
-	old_perf
-	ignores_the_block "$PBM_OLD_PERF"
-}
-
-test_unpatched_perf_ignores_the_block()
-{
-	unpatched_perf
-	ignores_the_block "$PBM_UNPATCHED_PERF"
-}
-
-test_peer_perf_ignores_the_block()
-{
-	peer_perf
-	ignores_the_block "$PBM_PEER_PERF"
-}
+test_old_perf_ignores_the_block()	{ old_perf; ignores_the_block "$PBM_OLD_PERF"; }
+test_unpatched_perf_ignores_the_block()	{ unpatched_perf; ignores_the_block "$PBM_UNPATCHED_PERF"; }
+test_peer_perf_ignores_the_block()	{ peer_perf; ignores_the_block "$PBM_PEER_PERF"; }
 
 # complains ERE PERF ARGUMENT...: run this command, with the output in $TMP/out and $TMP/err. The
 # command must print an error or warning that matches, and must not crash.
@@ -139,13 +129,12 @@ complains()
 test_old_perf_refuses_records_and_reads_the_file_after_inject()
 {
 	old_perf
-	held
-	record "$TMP/all"
+	record_once
 	complains ': failed to process type: 84 ' "$PBM_OLD_PERF" report --stdio -i "$TMP/all"
 	if grep -q -E '^# Samples: [1-9]' "$TMP/out"; then
 		fail "old perf reads the file: $(head -n 20 "$TMP/out")"
 	fi
-	the_remedy_helps "$PBM_OLD_PERF"
+	the_remedy_helps "$PBM_OLD_PERF" "$TMP/all"
 }
 
 test_unpatched_perf_loses_samples_and_reads_the_file_after_inject()
@@ -156,19 +145,20 @@ test_unpatched_perf_loses_samples_and_reads_the_file_after_inject()
 	# Unpatched perf skips each record twice, so it goes on inside the second record, which is
 	# longer.
 	hold keys_1 simple
-	record "$TMP/all"
-	complains '^Unsupported header type 84,' "$PBM_UNPATCHED_PERF" script -F "$FIELDS" -i "$TMP/all"
+	record "$TMP/lost"
+	complains '^Unsupported header type 84,' "$PBM_UNPATCHED_PERF" script -F "$FIELDS" -i "$TMP/lost"
 	nr=$(grep -c ' cpu-clock' "$TMP/out") || :
-	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
-	((nr < $(grep -c ' cpu-clock' "$TMP/samples"))) || fail "no sample is lost"
-	the_remedy_helps "$PBM_UNPATCHED_PERF"
+	((nr < $(samples "$PBM_PERF" "$TMP/lost" | wc -l))) || fail "no sample is lost"
+	the_remedy_helps "$PBM_UNPATCHED_PERF" "$TMP/lost"
 }
 
+# the_remedy_helps PERF FILE: PERF reads what perf inject makes of FILE
 the_remedy_helps()
 {
-	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
-	clean "$PBM_PERF" inject --bpf-metadata=header -i "$TMP/all" -o "$TMP/remedy"
+	clean "$PBM_PERF" inject --bpf-metadata=header -i "$2" -o "$TMP/remedy"
 	read_everywhere "$1" "$TMP/remedy"
+	samples "$PBM_PERF" "$2" >"$TMP/want"
+	same "samples after perf inject" "$TMP/want" "$TMP/samples"
 }
 
 # show_metadata PERF FILE: print the metadata that PERF finds in FILE.
@@ -194,9 +184,7 @@ same_metadata()
 test_peer_perf_reads_records()
 {
 	peer_perf
-	held
-	record "$TMP/all"
-	samples "$PBM_PERF" "$TMP/all" >"$TMP/samples"
+	record_once
 	read_everywhere "$PBM_PEER_PERF" "$TMP/all"
 	same_metadata "$TMP/all" "$PBM_PERF" "$PBM_PEER_PERF"
 }
@@ -226,9 +214,7 @@ test_hotspot_ignores_the_block()
 	local file
 
 	[[ -n $PERFPARSER ]] || { all_only; skip "hotspot is not installed"; }
-	held
-	record "$TMP/header" --bpf-metadata=header
-	perfdata strip-block "$TMP/header" "$TMP/without"
+	record_once
 	for file in without header; do
 		cp -p "$TMP/$file" "$TMP/perf.data"
 		"$PERFPARSER" --input "$TMP/perf.data" --output "$TMP/$file-out"
@@ -245,8 +231,7 @@ reads_files_of()
 
 	held
 	record_with "$perf" "$TMP/theirs"
-	samples "$perf" "$TMP/theirs" >"$TMP/samples"
-	read_everywhere "$PBM_PERF" "$TMP/theirs"
+	read_everywhere "$PBM_PERF" "$TMP/theirs" "$perf"
 	clean "$PBM_PERF" report --stdio -s bpf_prog,bpf_metadata -i "$TMP/theirs"
 	grep -q -w busy "$TMP/out" || fail "no program in $(cat "$TMP/out")"
 	record_with "$perf" - >"$TMP/piped"
@@ -254,43 +239,33 @@ reads_files_of()
 	grep -q ' cpu-clock' "$TMP/got" || fail "no sample in a pipe of $perf"
 }
 
-test_files_of_old_perf()
-{
-	old_perf
-	reads_files_of "$PBM_OLD_PERF"
-}
-
-test_files_of_unpatched_perf()
-{
-	unpatched_perf
-	reads_files_of "$PBM_UNPATCHED_PERF"
-}
-
-# counts PERF FILE: PERF must read the counts that perf stat record wrote to FILE.
-counts()
-{
-	"$1" stat report -i "$2" >"$TMP/out" 2>&1 || fail "$*: status $?: $(cat "$TMP/out")"
-	grep -q -w task-clock "$TMP/out" || fail "$1 shows no count: $(cat "$TMP/out")"
-}
-
-test_both_perfs_read_files_of_perf_stat_record()
-{
-	unpatched_perf
-	"$PBM_PERF" stat record -o "$TMP/ours" -e task-clock true
-	counts "$PBM_PERF" "$TMP/ours"
-	counts "$PBM_UNPATCHED_PERF" "$TMP/ours"
-	"$PBM_UNPATCHED_PERF" stat record -o "$TMP/theirs" -e task-clock true
-	counts "$PBM_PERF" "$TMP/theirs"
-	# With one CPU, the file has a range of CPUs whose first and last numbers are the same.
-	"$PBM_PERF" stat record -C 0 -o "$TMP/cpu0" -e task-clock true
-	counts "$PBM_PERF" "$TMP/cpu0"
-}
+test_files_of_old_perf()	{ old_perf; reads_files_of "$PBM_OLD_PERF"; }
+test_files_of_unpatched_perf()	{ unpatched_perf; reads_files_of "$PBM_UNPATCHED_PERF"; }
 
 test_files_of_peer_perf()
 {
 	peer_perf
 	reads_files_of "$PBM_PEER_PERF"
 	same_metadata "$TMP/theirs" "$PBM_PEER_PERF" "$PBM_PERF"
+}
+
+# With one CPU, the file has a range of CPUs whose first and last numbers are the same.
+test_both_perfs_read_files_of_perf_stat_record()
+{
+	local writer reader options
+
+	unpatched_perf
+	while read -r writer reader options; do
+		# shellcheck disable=SC2086 # several options
+		"${!writer}" stat record $options -o "$TMP/stat" -e task-clock true
+		"${!reader}" stat report -i "$TMP/stat" >"$TMP/out" 2>&1 || fail "$reader: $(cat "$TMP/out")"
+		grep -w task-clock "$TMP/out" || fail "$reader shows no count of $writer: $(cat "$TMP/out")"
+	done <<-'END'
+		PBM_PERF		PBM_PERF
+		PBM_PERF		PBM_PERF		-C 0
+		PBM_PERF		PBM_UNPATCHED_PERF
+		PBM_UNPATCHED_PERF	PBM_PERF
+	END
 }
 
 # In a pipe of another version of perf, the end mark of the features may have another number.

@@ -132,52 +132,39 @@ test_headers_with_metadata()
 	done
 }
 
-# Remove the members "bpf-prog-id", "srcfile", "line" and "srccode" of frames, and the size of the file.
-drop_program_members()
-{
-	perl -0777 -p -i -e 's/,\n\t+"(?:bpf-prog-id|srcfile|line|srccode)": [^\n]*?(?=,?\n)//g' "$TMP/outputs/patched/out.json"
-	sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
-}
-
-# Even without metadata, the frames have the ids of their programs and their source lines.
+# Even without metadata, the frames have the ids of their programs and their source lines. The metadata is last. The
+# sizes of the files differ, too.
 test_converted_data()
 {
+	local file members='(?:bpf-prog-id|srcfile|line|srccode)'
+
 	record_once
-	both data convert --to-json out.json -i none.data
-	(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
-	drop_program_members
-	same_outputs
-	both data convert --to-json out.json -i header.data
-	drop_program_members
-	python3 - "$TMP/outputs/patched/out.json" "$TMP/outputs/unpatched/out.json" <<-'END'
-	import json, sys
-
-	patched, unpatched = [json.load(open(path, encoding="utf-8")) for path in sys.argv[1:]]
-	assert list(patched) == list(unpatched) + ["bpf-metadata"], "the metadata is not last"
-	assert patched.pop("bpf-metadata"), "no metadata"
-	assert patched == unpatched, "more than the metadata differs"
-	assert list(patched["headers"]) == list(unpatched["headers"]), "the order differs"
-	END
+	for file in none.data header.data; do
+		both data convert --to-json out.json -i $file
+		(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
+		grep -c '"bpf-metadata"' "$TMP/outputs/patched/out.json" || [[ $file = none.data ]] || fail "no metadata"
+		perl -0777 -p -i -e 's/,\n\t+"'"$members"'": [^\n]*?(?=,?\n)//g; s/,\n\t"bpf-metadata": \[.*\n\t\]\n\}$/\n}/s' \
+			"$TMP/outputs/patched/out.json"
+		sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
+		same_outputs
+	done
 }
 
-# Leave out the features in a pipe: they describe the machine at that moment, for example its free
-# memory.
-without_features()
-{
-	perfdata types "$1/stdout" >"$1/types"
-	"$PBM_PERF" script -i "$1/stdout" >"$1/script"
-	rm "$1/stdout"
-}
-
+# The features in a pipe describe the machine at that moment, for example its free memory. Metadata would add
+# events.
 test_pipes()
 {
+	local dir
+
 	record_once
-	# Use the file without metadata, because metadata would add events.
 	both inject -i none.data -o -
-	without_features "$TMP/outputs/patched"
-	without_features "$TMP/outputs/unpatched"
+	for dir in "$TMP"/outputs/*; do
+		perfdata types "$dir/stdout" >"$dir/types"
+		"$PBM_PERF" script -i "$dir/stdout" >"$dir/script"
+		[[ -s $dir/script ]] || fail "no sample in the pipe"
+		rm "$dir/stdout"
+	done
 	same_outputs
-	[[ -s $TMP/outputs/patched/script ]] || fail "no sample in the pipe"
 }
 
 # An abbreviation of --bpf-event or --no-bpf-event has its effect. Type 18 is PERF_RECORD_BPF_EVENT.
@@ -192,16 +179,16 @@ test_abbreviated_options_mean_the_same()
 			# shellcheck disable=SC2086 # several options
 			"$perf" record -N -q -e cpu-clock -o "$TMP/options.data" $options -- true
 			perfdata types "$TMP/options.data" >"$TMP/types"
-			[[ $want = "$(grep -q -x 18 "$TMP/types" && echo yes || echo no)" ]] ||
+			[[ $want = "$(grep -x -m 1 18 "$TMP/types" || echo none)" ]] ||
 				fail "$perf record $options: want BPF events: $want"
 		done
 	done <<-'END'
-		yes --bpf
-		yes --no-bpf-event --bpf
-		yes --no-bpf-event --bpf-event
-		no  --no-bpf
-		no  --no-bpf-e
-		no  --bpf --no-bpf
+		18   --bpf
+		18   --no-bpf-event --bpf
+		18   --no-bpf-event --bpf-event
+		none --no-bpf
+		none --no-bpf-e
+		none --bpf --no-bpf
 	END
 }
 
