@@ -7,14 +7,6 @@
 # shellcheck source=selftests/lib/test-lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/test-lib.sh"
 
-# shellcheck disable=SC2034 # the tests use it
-NOT_BPF=N/A
-# FUNCTION matches a symbol that is a function of a BPF program. HEX is repeated, because mawk does
-# not support {16}.
-HEX='[0-9a-f]'
-# shellcheck disable=SC2034 # the tests use it
-FUNCTION="bpf_prog_$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX$HEX*_"
-
 # All tests of a file share these recordings. They have samples of four programs with the same
 # name: two versions, one program without metadata, and the first version again.
 record_once()
@@ -24,9 +16,6 @@ record_once()
 	spend 0 20000 1 60000 2 30000 3 10000
 	record "$TMP/all" -g
 	record - -g >"$TMP/pipe"
-	perfdata strip "$TMP/all" "$TMP/block-only"
-	perfdata strip-block "$TMP/all" "$TMP/records-only"
-	costs_by_program "$TMP/all" >"$TMP/costs"
 	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
 }
 
@@ -51,13 +40,6 @@ by()
 	rows -s "$1" -F "period,$1" -i "${@:2}"
 }
 
-# want_by KEYS FILE WANT: these rows are those of the file WANT
-want_by()
-{
-	by "$1" "$2" >"$TMP/got"
-	same "cost by $1 in $2" "$3" "$TMP/got"
-}
-
 # shows: perf report of $TMP/made-up has the rows of standard input, where each line "KEYS [OPTION...]"
 # is followed by its rows, "  PERIOD ROW".
 shows()
@@ -76,56 +58,6 @@ shows()
 sum_up()
 {
 	awk -F '\t' '{ sum[$1] += $2 } END { for (key in sum) printf "%s\t%.0f\n", key, sum[key] }' | sort
-}
-
-# Print ID NAME<TAB>PERIOD for each program, as -s bpf_prog does.
-costs_by_program()
-{
-	perfdata costs "$1" | awk -F '\t' '{ print ($1 == "N/A" ? $1 : $1 " " $2) "\t" $4 }' | sum_up
-}
-
-# Print ID<TAB>KEY=VALUE, ... for each program, sorted by key. $2 (ERE) selects keys.
-sets_by_program()
-{
-	perfdata block "$1" | sort -t $'\t' -k 1,1n -k 4,4 | awk -F '\t' -v keys="^(${2:-.*})$" '
-		$4 ~ keys { set[$1] = set[$1] (set[$1] == "" ? "" : ", ") $4 "=" $5 }
-		END { for (id in set) print id "\t" set[id] }'
-}
-
-# costs_by_set FILE [KEYS [SAMPLES]]: print SET<TAB>PERIOD, as -s bpf_metadata does. The sets
-# come from the block of FILE, the samples from SAMPLES (default: FILE). For a program in the
-# block with none of the keys, SET is (none). For a program that is not in the block, SET is
-# (unknown).
-costs_by_set()
-{
-	sets_by_program "$1" "${2:-}" >"$TMP/sets"
-	perfdata block "$1" >"$TMP/block"
-	perfdata without "$1" | cut -f 1 | cat - <(cut -f 1 "$TMP/block") >"$TMP/looked-at"
-	perfdata costs "${3:-$1}" | awk -F '\t' '
-		FILENAME == ARGV[1] { set[$1] = $2; next }
-		FILENAME == ARGV[2] { none[$1]; next }
-		$1 == "N/A" { print $1 "\t" $4; next }
-		{ print ($1 in set ? set[$1] : $1 in none ? "(none)" : "(unknown)") "\t" $4 }' \
-		"$TMP/sets" "$TMP/looked-at" - | sum_up
-}
-
-# Print VALUE<TAB>PERIOD for the values of field $1 of perf script, for the samples in file $2.
-script_costs()
-{
-	"$PBM_PERF" script -G -F "period,$1" -i "$2" | sed 's/^ *\([0-9]*\)  *\(.*\)/\2\t\1/' | sum_up
-}
-
-# want_script_costs FILE: perf script must show the costs that the caller has written to
-# $TMP/want-prog and $TMP/want-set. They are written as perf report prints them, with a blank after
-# the id and after each comma.
-want_script_costs()
-{
-	sed 's/^\([0-9]*\) /\1:/' "$TMP/want-prog" | sort >"$TMP/want"
-	script_costs bpf_prog "$1" >"$TMP/got"
-	same "programs in perf script" "$TMP/want" "$TMP/got"
-	sed 's/, /,/g' "$TMP/want-set" | sort >"$TMP/want"
-	script_costs bpf_metadata "$1" >"$TMP/got"
-	same "sets in perf script" "$TMP/want" "$TMP/got"
 }
 
 # Generate the recording $TMP/made-up. Standard input is Python code that changes "file", with these functions
