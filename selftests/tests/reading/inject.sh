@@ -13,7 +13,7 @@ few_symbols
 NATIVE_ONLY="the test rewrites files"
 BUSY=$(own busy)
 # Functions of generated files
-ALPHA=bpf_prog_0011223344556677_alpha BETA=bpf_prog_8899aabbccddeeff_beta
+ALPHA=bpf_prog_0011223344556677_alpha BETA=bpf_prog_8899aabbccddeeff_beta GAMMA=bpf_prog_0123456789abcdef_gamma
 
 inject()
 {
@@ -234,10 +234,11 @@ names()
 	inject --bpf-metadata-names="$3" -i "$1" -o "$2" "${@:4}"
 }
 
-# has_names FILE NAME...: the functions in FILE have these names
+# has_names FILE [-]NAME...: the functions that load or, with "-", unload in FILE have these names
 has_names()
 {
-	perfdata ksymbols "$1" >"$TMP/got"
+	"$PBM_PERF" script --show-bpf-events -i "$1" 2>"$TMP/messages" |
+		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags 0x0 name //p; s/.*PERF_RECORD_KSYMBOL .* flags 0x1 name /-/p' >"$TMP/got"
 	printf '%s\n' "${@:2}" >"$TMP/want"
 	same "names in $1" "$TMP/want" "$TMP/got"
 }
@@ -341,16 +342,6 @@ test_removed_metadata_is_not_in_names()
 	done
 }
 
-# want_ksymbols FLAGS NAME...: $TMP/file has KSYMBOLs that get these names with version
-want_ksymbols()
-{
-	names "$TMP/file" "$TMP/out" "${KEY:-version}"
-	"$PBM_PERF" script --show-bpf-events -i "$TMP/out" 2>"$TMP/err" |
-		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags \(0x[01]\) name \(.*\)/\1 \2/p' >"$TMP/got"
-	printf '%s %s\n' "$@" >"$TMP/want"
-	same "names with ${KEY:-version}" "$TMP/want" "$TMP/got"
-}
-
 # Builds of one program have the same tag, and a later one can have the address of an earlier one.
 test_programs_at_one_address_have_their_own_names()
 {
@@ -376,10 +367,9 @@ test_programs_at_one_address_have_their_own_names()
 		file.block = file.make_block(sets)
 		file.time = 1000
 	END
-	want_ksymbols 0x0 "${ALPHA}[version=1.2.3]" 0x0 "${BETA}[version=2.0]" \
-		0x1 $ALPHA 0x0 "${ALPHA}[version=3.0]" 0x1 $ALPHA 0x0 $ALPHA 0x1 $ALPHA 0x0 $ALPHA \
-		0x0 bpf_prog_0123456789abcdef_gamma \
-		0x1 $ALPHA 0x0 "${ALPHA}[version=4.0]" 0x0 $ALPHA
+	names "$TMP/file" "$TMP/out" version
+	has_names "$TMP/out" "${ALPHA}[version=1.2.3]" "${BETA}[version=2.0]" -$ALPHA "${ALPHA}[version=3.0]" \
+		-$ALPHA $ALPHA -$ALPHA $ALPHA $GAMMA -$ALPHA "${ALPHA}[version=4.0]" $ALPHA
 }
 
 # Two threads load programs, and their events alternate. A third thread's function has no program.
@@ -395,13 +385,14 @@ test_programs_that_load_at_the_same_time()
 		for event in "ksymbol", "bpf_event":
 		    setattr(file, event, lambda prog: b"")
 	END
-	want_ksymbols 0x0 "${ALPHA}[version=1.2.3]" 0x0 "${BETA}[version=2.0]" 0x0 bpf_prog_0123456789abcdef_gamma
+	names "$TMP/file" "$TMP/out" version
+	has_names "$TMP/out" "${ALPHA}[version=1.2.3]" "${BETA}[version=2.0]" $GAMMA
 }
 
 # A name has 511 characters. An encoded character is not cut.
 test_values_are_encoded_and_cut_in_names()
 {
-	local KEY=version text suffix before x encoded
+	local keys text suffix before x encoded
 	local odd='a%20b%3Bc%5Cu000a%5Ct%25s%5D%7B%5B%5C%22%27%28%5C%5C%29-%3E%2C%3D%2F%E2%82%AC'
 
 	x=$(printf 'x%.0s' {1..467}) encoded=$(printf '%%25%.0s' {1..155})
@@ -422,12 +413,13 @@ test_values_are_encoded_and_cut_in_names()
 			b,a	b'a=1\nb="2"\nc=3\n'	[b=2][a=1]
 		END
 	} >"$TMP/table"
-	while IFS=$'\t' read -r KEY text suffix; do
+	while IFS=$'\t' read -r keys text suffix; do
 		write_file "$TMP/file" <<-END
 			file.block = file.make_texts([($text, [7])])
 			file.with_records = False
 		END
-		want_ksymbols 0x0 "$ALPHA${suffix/ODD/$odd}" 0x0 $BETA
+		names "$TMP/file" "$TMP/out" "$keys"
+		has_names "$TMP/out" "$ALPHA${suffix/ODD/$odd}" $BETA
 	done <"$TMP/table"
 }
 
@@ -439,16 +431,6 @@ test_unpatched_perf_shows_the_values()
 	"$PBM_UNPATCHED_PERF" script -G -F ip,sym -i "$TMP/out" | sed 's/^ *//' >"$TMP/got"
 	printf 'ffffffffc000%s[version=%s.0]\n' 1010\ $ALPHA 1 1010\ $ALPHA 1 2010\ $BETA 2 2010\ $BETA 2 >"$TMP/want"
 	same "samples" "$TMP/want" "$TMP/got"
-}
-
-# The input of flame graphs: one line for each stack, with ";" between functions
-test_stackcollapse_shows_the_values()
-{
-	"$PBM_PERF" check -q feature libpython || skip "this perf is built without libpython"
-	write_kinds
-	names "$TMP/both.made" "$TMP/out" version
-	PERF_EXEC_PATH=$OUTPUT "$PBM_PERF" script -s "$OUTPUT/scripts/python/stackcollapse.py" -i "$TMP/out" >"$TMP/stacks"
-	grep -x ".*;$ALPHA\[version=1.0\] 2" "$TMP/stacks" || fail "no version 1.0: $(cat "$TMP/stacks")"
 }
 
 # --- lines to add -------------------------------------------------------------
