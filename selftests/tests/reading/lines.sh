@@ -24,38 +24,27 @@ record_lines()
 	echo "${HELD_IDS[0]}" >"$TMP/id"
 }
 
+# Each function has most of its samples in its loop. Line 35 calls both subprograms. The program is not loaded any more.
 # bpftool has the lines of the instructions that the kernel compiles.
-test_lines_are_those_of_bpftool()
-{
-	record_lines
-	cut -f 3-5 "$TMP/table" | sort -u >"$TMP/got"
-	sed -n 's/^; \(.*\) \[file:\(.*\) line_num:\([0-9]*\) line_col:[0-9]*\]$/\2\t\3\t\1/p' "$TMP/xlated" |
-		sort -u >"$TMP/want"
-	same "lines" "$TMP/want" "$TMP/got"
-}
-
-# Line 35 calls both subprograms.
-test_callchains_have_lines()
-{
-	record_lines
-	"$PBM_PERF" report --stdio --no-children -s sym -g caller,srcline,0,count -i "$TMP/lines" >"$TMP/report"
-	grep -e '[^0-9]35$' <(grep -o 'lines\.bpf\.c:[0-9]*' "$TMP/report") || fail "no chain has line 35"
-}
-
-# Each function has most of its samples in its loop. The program is not loaded any more.
-test_functions_have_lines_also_after_inject()
+test_functions_and_callchains_have_lines_also_after_inject()
 {
 	local file
 
 	record_lines
+	cut -f 3-5 "$TMP/table" | sort -u >"$TMP/got"
+	sed -n 's/^; \(.*\) \[file:\(.*\) line_num:\([0-9]*\) line_col:[0-9]*\]$/\2\t\3\t\1/p' "$TMP/xlated" |
+		sort -u >"$TMP/want"
+	same "lines in the file" "$TMP/want" "$TMP/got"
 	"$PBM_PERF" inject -i "$TMP/lines" -o "$TMP/injected"
+	printf '%s\n' 'lines lines.bpf.c:34' 'six lines.bpf.c:24' 'three lines.bpf.c:15' >"$TMP/want"
 	for file in lines injected; do
 		by bpf_prog,sym,srcline "$TMP/$file" | sort -t $'\t' -k 2,2nr |
-			sed -n "s/^$(cat "$TMP/id") lines|\[k\] bpf_prog_[0-9a-f]*_\(.*\)|\(.*\)\t.*/\1 \2/p" >"$TMP/rows"
-		awk '!found[$1]++' "$TMP/rows" | sort >"$TMP/got"
-		printf '%s\n' 'lines lines.bpf.c:34' 'six lines.bpf.c:24' 'three lines.bpf.c:15' >"$TMP/want"
+			sed -n "s/^$(cat "$TMP/id") lines|\[k\] bpf_prog_[0-9a-f]*_\(.*\)|\(.*\)\t.*/\1 \2/p" |
+			awk '!found[$1]++' | sort >"$TMP/got"
 		same "lines with most samples in $file" "$TMP/want" "$TMP/got"
 	done
+	"$PBM_PERF" report --stdio --no-children -s sym -g caller,srcline,0,count -i "$TMP/lines" >"$TMP/report"
+	grep -o 'lines\.bpf\.c:35\>' "$TMP/report" || fail "no chain has line 35"
 }
 
 # with_disassembler NAME ARGUMENT...: run perf with this disassembler
@@ -165,13 +154,15 @@ test_annotate_shows_lines_and_instructions()
 	! grep -E '^ +: *$' "$TMP/out" || fail "empty lines"
 }
 
+# perf finds the program of a function whose name has values of metadata, too.
 test_annotate_expands_tabs_leaves_lines_out_or_sums_by_line()
 {
 	local name
 
 	record_for_annotate
+	"$PBM_PERF" inject --bpf-metadata-names=version -i "$TMP/lines" -o "$TMP/named"
 	for name in "${disassemblers[@]}"; do
-		with_disassembler "$name" annotate --stdio -i "$TMP/lines" "$SYMBOL" >"$TMP/out"
+		with_disassembler "$name" annotate --stdio -i "$TMP/named" "${SYMBOL}[version=lines]" >"$TMP/out"
 		grep -E '^ +: 24 {17}x = x \* 5 \+ 3;$' "$TMP/out" || fail "$name: $(cat "$TMP/out")"
 		with_disassembler "$name" annotate --stdio --no-source -i "$TMP/lines" "$SYMBOL" >"$TMP/out"
 		grep '^ .* : .*[0-9a-f]: ' "$TMP/out"
@@ -318,25 +309,17 @@ test_srccode_is_that_of_the_recorded_btf()
 	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]" 16
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	grep -E '^\|1 +recorded\(\);$' "$TMP/out" || fail "perf shows: $(cat "$TMP/out")"
+	if "$PBM_PERF" check -q feature libpython; then
+		printf '%s\n' 'from perf_trace_context import *' 'def process_event(event):' \
+			'    print("srccode", perf_sample_srccode(perf_script_context))' >"$TMP/script.py"
+		"$PBM_PERF" script -s "$TMP/script.py" -i "$TMP/made-up" >"$TMP/out"
+		grep srccode "$TMP/out"
+		! grep 'int local' "$TMP/out" || fail "perf has opened the file"
+	fi
 	# Lines of two files can have the same number and text.
 	made_up_lines '[(0, b"a.h", b"both();", 20), (16, b"b.h", b"both();", 20)]' 0 16 16
 	"$PBM_PERF" script -F ip,srccode -i "$TMP/made-up" >"$TMP/out"
 	[[ $(grep -c '^|20 *both();$' "$TMP/out") = 2 ]] || fail "perf shows: $(cat "$TMP/out")"
-}
-
-test_python_scripts_open_no_file_that_the_recording_names()
-{
-	"$PBM_PERF" check -q feature libpython || skip "this perf is built without Python"
-	echo 'int local;' >"$TMP/local.c"
-	made_up_lines "[(0, b'$TMP/local.c', b'recorded();', 1)]" 16
-	cat >"$TMP/script.py" <<-'END'
-		from perf_trace_context import *
-		def process_event(event):
-		    print("srccode", perf_sample_srccode(perf_script_context))
-	END
-	"$PBM_PERF" script -s "$TMP/script.py" -i "$TMP/made-up" >"$TMP/out"
-	grep srccode "$TMP/out"
-	! grep 'int local' "$TMP/out" || fail "perf has opened the file"
 }
 
 # perf shows the symbol and the offset then, as without lines.
