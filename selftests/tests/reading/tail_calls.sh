@@ -20,12 +20,13 @@ count_runs()
 	await "$STATS" grep -q -x 1 "$STATS"
 }
 
-# All tests of this file share the recording.
-record_once()
+# A tail call reuses the caller's frame, so stacks of the callee do not have the caller. At its last
+# instruction, the callee has already left its frame. Then the stack also lacks bpf_test_run, so only
+# some of the stacks have it.
+test_samples_count_for_the_callee_and_bpf_stats_for_the_first_caller()
 {
-	local entry
+	local entry id
 
-	[[ ! -e $TMP/run-times ]] || return 0
 	# Call this before hold: if a child of count_runs inherited the input of the holder, the
 	# holder would never end.
 	count_runs
@@ -37,41 +38,18 @@ record_once()
 	record "$TMP/file" -g
 	"$BPFTOOL" -j prog show | python3 -c '
 import json, sys
-programs = {prog["id"]: prog for prog in json.load(sys.stdin)}
-for i in map(int, sys.argv[1:]):
-    print(programs[i]["name"], programs[i].get("run_time_ns", 0))' "${HELD_IDS[@]}" | sort >"$TMP/run-times.part"
-	printf '%s\n' "${HELD_IDS[@]}" >"$TMP/ids"
-	mv "$TMP/run-times.part" "$TMP/run-times"
-}
-
-# Print the names of the held programs that have samples of their own.
-sampled()
-{
-	"$PBM_PERF" report --no-children -g none -F period,bpf_prog --stdio -i "$TMP/file" 2>/dev/null |
-		awk 'NR == FNR { held[$1]; next } $2 in held { print $3 }' "$TMP/ids" - | sort
-}
-
-test_samples_count_for_the_callee_and_bpf_stats_for_the_first_caller()
-{
-	record_once
-	cat "$TMP/run-times"
-	[[ $(sed -E 's/[1-9][0-9]*$/N/' "$TMP/run-times") = $'entry N\nleaf 0\nmiddle 0' ]] ||
-		fail "bpf_stats does not count only entry"
-	sampled >"$TMP/sampled"
-	[[ $(cat "$TMP/sampled") = $'entry\nleaf\nmiddle' ]] || fail "not all have samples: $(cat "$TMP/sampled")"
-}
-
-# A tail call reuses the caller's frame, so stacks of the callee do not have the caller. At its last
-# instruction, the callee has already left its frame. Then the stack also lacks bpf_test_run, so only
-# some of the stacks have it.
-test_the_caller_does_not_have_the_cost_of_the_callee()
-{
-	record_once
+for prog in json.load(sys.stdin):
+    if str(prog["id"]) in sys.argv[1:]:
+        print(prog["name"], "N" if prog.get("run_time_ns") else 0)' "${HELD_IDS[@]}" | sort >"$TMP/run-times"
+	[[ $(cat "$TMP/run-times") = $'entry N\nleaf 0\nmiddle 0' ]] || fail "bpf_stats: $(cat "$TMP/run-times")"
+	"$PBM_PERF" script -G -F bpf_prog -i "$TMP/file" >"$TMP/programs"
+	for id in "${HELD_IDS[@]}"; do
+		grep -m 1 -w "$id:[a-z]*" "$TMP/programs" || fail "no samples of program $id"
+	done
 	"$PBM_PERF" script -F ip,sym -i "$TMP/file" 2>/dev/null |
 		awk 'BEGIN { RS = "" }
 			/_leaf\n/ { n++; whole += /bpf_test_run\n/; both += /_(middle|entry)\n/ }
 			END { print n + 0, whole + 0, both + 0 }' >"$TMP/stacks"
-	cat "$TMP/stacks"
 	awk '{ exit !($2 && !$3) }' "$TMP/stacks" ||
 		fail "stacks of leaf, with bpf_test_run, with a caller: $(cat "$TMP/stacks")"
 }

@@ -81,13 +81,8 @@ test_tui_zooms_into_a_row()
 	zoom_in_and_out "$both --bpf-metadata-filter =" "7 alpha +$set" "9 beta +$other" 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_prog" '7 alpha' '9 beta' 'BPF program 7 alpha' 0
 	zoom_in_and_out "--hierarchy -s bpf_metadata" "$set" "$other" "BPF metadata $set" 0
-}
-
-test_tui_zooms_into_rows_with_equal_metadata_only()
-{
-	made_up <<-'END'
-		file.block = file.make_block([([(b"a", b"1")], [7]), ([(b"a", b"1"), (b"b", b"2")], [9])])
-	END
+	# One set begins with the other.
+	made_up <<<'file.block = file.make_block([([(b"a", b"1")], [7]), ([(b"a", b"1"), (b"b", b"2")], [9])])'
 	zoom_in_and_out '-F overhead,bpf_metadata,bpf_prog' 'a=1 +7 alpha' 'a=1, b=2 +9 beta' 'BPF metadata a=1' 1
 }
 
