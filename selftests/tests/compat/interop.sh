@@ -189,25 +189,6 @@ test_peer_perf_reads_records()
 	same_metadata "$TMP/all" "$PBM_PERF" "$PBM_PEER_PERF"
 }
 
-# Our records also have the id. Peer perf writes one for each function.
-test_records_have_the_entries_of_those_of_peer_perf()
-{
-	local file
-
-	peer_perf
-	held
-	record "$TMP/ours"
-	record_with "$PBM_PEER_PERF" "$TMP/peers"
-	# Other programs of the machine can come and go.
-	perfdata all-entries "$TMP/ours" | sort >"$TMP/all-got"
-	perfdata all-entries "$TMP/peers" | sort >"$TMP/all-want"
-	for file in want got; do
-		grep -E $'^[^\t]*_(busy|simple)\t' "$TMP/all-$file" >"$TMP/$file"
-	done
-	(($(wc -l <"$TMP/want") >= 6)) || fail "peer perf wrote $(wc -l <"$TMP/want") entries"
-	same "entries" "$TMP/want" "$TMP/got"
-}
-
 # Hotspot has a reader of its own for perf.data.
 test_hotspot_ignores_the_block()
 {

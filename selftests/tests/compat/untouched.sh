@@ -117,21 +117,6 @@ test_annotation()
 	done
 }
 
-# The header differs only in the lines of the metadata.
-test_headers_with_metadata()
-{
-	local options
-
-	record_once
-	for options in "report --header-only" "report --header --stdio" "script --header"; do
-		# shellcheck disable=SC2086 # words
-		both $options -i header.data
-		grep -c '^# bpf_metadata ' "$TMP/outputs/patched/stdout"
-		sed -i '/^# bpf_metadata /d' "$TMP/outputs/patched/stdout"
-		same_outputs
-	done
-}
-
 # Even without metadata, the frames have the ids of their programs and their source lines. The metadata is last. The
 # sizes of the files differ, too.
 test_converted_data()
