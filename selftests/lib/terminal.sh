@@ -20,6 +20,12 @@ terminal_shows()
 	grep -E -q -e "$1" "$TMP/screen"
 }
 
+# terminal_hides ERE: succeed if no line in the terminal matches
+terminal_hides()
+{
+	! terminal_shows "$1"
+}
+
 # press KEY: press a key in the terminal
 press()
 {

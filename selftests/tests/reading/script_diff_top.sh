@@ -88,19 +88,12 @@ test_perf_script_adds_and_removes_the_fields()
 	same "output with the fields taken out" "$TMP/want" "$TMP/got"
 }
 
-# want_diff OPTION...: perf diff of $TMP/old and $TMP/made-up has the rows of standard input, "ROW|OLD|NEW"
-want_diff()
-{
-	"$PBM_PERF" diff --period -t '|' "$@" "$TMP/old" "$TMP/made-up" >"$TMP/diff-report"
-	awk -F ' *[|] *' '/^#/ || NF < 5 { next } { sub(/ +$/, ""); print $5 "|" $2 + 0 "|" $4 + 0 }' \
-		"$TMP/diff-report" | sort >"$TMP/got"
-	cat >"$TMP/want"
-	same "perf diff $*" "$TMP/want" "$TMP/got"
-}
-
-# perf diff compares programs by name, because the ids and tags of two recordings differ.
+# perf diff compares programs by name, because the ids and tags of two recordings differ. Each line "KEYS [OPTION...]"
+# is followed by its rows, "  OLD NEW ROW".
 test_diff_compares_versions_and_programs()
 {
+	local keys options
+
 	made_up </dev/null
 	mv "$TMP/made-up" "$TMP/old"
 	made_up <<-'END'
@@ -110,47 +103,46 @@ test_diff_compares_versions_and_programs()
 		file.block = file.make_block([(perfgen.ALPHA[4], [17]), (perfgen.BETA[4], [9])])
 		file.nr_samples = 3
 	END
-	want_diff -s bpf_prog <<-'END'
-		alpha|2|3
-		beta|2|3
+	cat >"$TMP/want" <<-'END'
+		bpf_prog
+		  2 3 alpha
+		  2 3 beta
+		bpf_metadata
+		  0 3 answer=42, version="1.3"
+		  2 0 answer=42, version="1.2.3"
+		  2 3 version="2.0"
+		bpf_metadata --bpf-metadata-keys answer
+		  2 3 (none)
+		  2 3 answer=42
 	END
-	want_diff -s bpf_metadata <<-'END'
-		answer=42, version="1.2.3"|2|0
-		answer=42, version="1.3"|0|3
-		version="2.0"|2|3
-	END
-	want_diff -s bpf_metadata --bpf-metadata-keys answer <<-'END'
-		(none)|2|3
-		answer=42|2|3
-	END
+	while read -r keys options; do
+		echo "$keys${options:+ $options}"
+		# shellcheck disable=SC2086 # several options
+		"$PBM_PERF" diff --period -t '|' -s "$keys" $options "$TMP/old" "$TMP/made-up" |
+			awk -F ' *[|] *' '/^#/ || NF < 5 { next } { sub(/ +$/, ""); print "  " $2 + 0, $4 + 0, $5 }' | sort
+	done < <(grep -v '^ ' "$TMP/want") >"$TMP/got"
+	same "perf diff" "$TMP/want" "$TMP/got"
 }
 
-# The metadata of one program must not hide the programs after it.
+# The metadata of one program must not hide the programs after it. perf top prints a program that was loaded for a
+# moment when it is gone.
 test_top_shows_programs_and_metadata()
-{
-	hold simple busy_v1
-	spend 1 100000
-	start_top -s bpf_prog,bpf_metadata -e cpu-clock
-	trap 'release; stop_top' EXIT
-	await "the program in perf top" load_and_look "%  ${HELD_IDS[1]} busy  *owner=\"tests\", version=\"1.0\""
-	stop_top
-}
-
-# The program is gone when perf top prints it.
-test_top_shows_a_program_that_was_loaded_for_a_moment()
 {
 	local id
 
+	hold simple busy_v1
+	spend 1 100000
 	# An emulated machine cannot process more than 250 samples per second.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
-	trap 'stop_top; release' EXIT
-	await "perf top" grep -q PerfTop "$TMP/top"
-	hold busy_v1
+	trap 'release; stop_top' EXIT
+	await "the program in perf top" load_and_look "%  ${HELD_IDS[1]} busy  *owner=\"tests\", version=\"1.0\""
+	release
+	hold busy_v2
 	spend 0 1000000
 	"${WORKLOAD[@]}"
 	id=${HELD_IDS[0]}
 	release
-	await "the program in perf top" grep -E -q "%  $id busy  *owner=\"tests\", version=\"1.0\"" "$TMP/top"
+	await "the new program" grep -E -q "%  $id busy  *owner=\"tests\", version=\"2.0\"" "$TMP/top"
 }
 
 # has_shown_screens N: perf top has shown more than N screens

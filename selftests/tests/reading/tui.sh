@@ -17,17 +17,6 @@ press_for()
 	}
 }
 
-# The first key only shows the cursor. Then there is a scroll bar, also beside empty rows.
-show_cursor()
-{
-	await "the cursor" press_for Up '^ +[^ ]$'
-}
-
-hides()
-{
-	! terminal_shows "$1"
-}
-
 # only_row ROW OTHER: the terminal has ROW and not OTHER.
 only_row()
 {
@@ -59,7 +48,7 @@ zoom_in_and_out()
 	press m
 	await "the menu again, $1" terminal_shows "^Zoom out of $4 "
 	press Escape
-	await "no menu, $1" hides "^Zoom out of $4 "
+	await "no menu, $1" terminal_hides "^Zoom out of $4 "
 	await "one row again, $1" only_row "$2" "$3"
 	press Escape
 	await "both rows again, $1" both_rows "$2" "$3"
@@ -101,14 +90,15 @@ test_tui_offers_a_zoom_only_in_rows_of_its_level()
 
 	made_up </dev/null
 	open_terminal "$PBM_PERF" report --tui --hierarchy -s cpu,bpf_metadata,bpf_prog -i "$TMP/made-up"
-	show_cursor
+	# The first key only shows the cursor. Then there is a scroll bar, also beside empty rows.
+	await "the cursor" press_for Up '^ +[^ ]$'
 	press E
 	await "the rows below" both_rows '[79] (alpha|beta)' 'version="2.0"'
 	for offer in '' metadata program; do
 		press m
 		await "the menu with ${offer:-no zoom}" offers_zoom "$offer"
 		press Escape
-		await "the rows without the menu" hides '^Exit '
+		await "the rows without the menu" terminal_hides '^Exit '
 		press Down
 	done
 	press Up
