@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Shared by tests that use perf report. They source this file instead of test-lib.sh. The block is
-# the metadata in the header of perf.data. A set is all metadata of a program.
+# Shared by tests that use perf report. They source this file instead of test-lib.sh.
 
 # shellcheck source=selftests/lib/test-lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/test-lib.sh"
