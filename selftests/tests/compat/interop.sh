@@ -24,7 +24,8 @@ held()
 	spend 0 20000 1 20000
 }
 
-# Tests of files of this perf share these: with all metadata, with the block only, and the latter without the block
+# Tests of files of this perf share these: with all metadata, with the block only, and the latter without the
+# block
 record_once()
 {
 	[[ ! -e $TMP/without ]] || return 0
@@ -55,8 +56,8 @@ samples()
 	cat "$TMP/out"
 }
 
-# read_everywhere PERF FILE [WRITER]: each command of PERF must find the samples that WRITER (default: this perf)
-# finds in FILE.
+# read_everywhere PERF FILE [WRITER]: each command of PERF must find the samples that WRITER (default: this
+# perf) finds in FILE.
 read_everywhere()
 {
 	local perf=$1 file=$2
@@ -169,8 +170,8 @@ show_metadata()
 		sed -n 's/.*\(PERF_RECORD_BPF_METADATA.*\)/\1/p; /^  entry /p'
 }
 
-# same_metadata FILE WRITER READER: READER finds the metadata that WRITER finds in FILE, and this perf finds it
-# in the copy that READER has injected.
+# same_metadata FILE WRITER READER: READER finds the metadata that WRITER finds in FILE, and this perf finds
+# it in the copy that READER has injected.
 same_metadata()
 {
 	show_metadata "$2" "$1" >"$TMP/want"

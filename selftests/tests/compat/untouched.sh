@@ -59,8 +59,8 @@ same_outputs()
 	fail "output differs"
 }
 
-# want_same [any] COMMAND...: both perfs must succeed, and write the same output, which must not be empty. After
-# "any", both may refuse the command.
+# want_same [any] COMMAND...: both perfs must succeed, and write the same output, which must not be empty.
+# After "any", both may refuse the command.
 want_same()
 {
 	local any=
@@ -117,19 +117,19 @@ test_annotation()
 	done
 }
 
-# Even without metadata, the frames have the ids of their programs and their source lines. The metadata is last. The
-# sizes of the files differ, too.
+# Even without metadata, the frames have the ids of their programs and their source lines. The metadata is
+# last. The sizes of the files differ, too.
 test_converted_data()
 {
-	local file members='(?:bpf-prog-id|srcfile|line|srccode)'
+	local file
 
 	record_once
 	for file in none.data header.data; do
 		both data convert --to-json out.json -i $file
 		(($(wc -c <"$TMP/outputs/unpatched/out.json") > 100)) || fail "next to no output"
 		grep -c '"bpf-metadata"' "$TMP/outputs/patched/out.json" || [[ $file = none.data ]] || fail "no metadata"
-		perl -0777 -p -i -e 's/,\n\t+"'"$members"'": [^\n]*?(?=,?\n)//g; s/,\n\t"bpf-metadata": \[.*\n\t\]\n\}$/\n}/s' \
-			"$TMP/outputs/patched/out.json"
+		perl -0777 -p -i -e 's/,\n\t+"(?:bpf-prog-id|srcfile|line|srccode)": [^\n]*?(?=,?\n)//g;
+			s/,\n\t"bpf-metadata": \[.*\n\t\]\n\}$/\n}/s' "$TMP/outputs/patched/out.json"
 		sed -i 's/wrote [0-9.]* MB/wrote MB/' "$TMP"/outputs/*patched/stderr
 		same_outputs
 	done

@@ -48,7 +48,8 @@ test_what_is_no_simple_value_becomes_a_string()
 				file.block = file.block and file.make_block([(perfgen.ALPHA[4], [7]), (perfgen.BETA[4], [9])])
 			END
 			from_json "$TMP/file" 'for prog in top["bpf-metadata"]:
-    print(prog["id"], prog["name"], *(f"{key}={json.dumps(value)}" for key, value in prog["metadata"].items()))' >"$TMP/got"
+    keys = (f"{key}={json.dumps(value)}" for key, value in prog["metadata"].items())
+    print(prog["id"], prog["name"], *keys)' >"$TMP/got"
 			printf '%s\n' "7 alpha a=$json z=1" '9 beta version="2.0"' >"$TMP/want"
 			same "JSON of $text" "$TMP/want" "$TMP/got"
 		done
@@ -86,7 +87,8 @@ test_programs_without_metadata_are_listed()
 	from_json "$TMP/file" 'assert [prog["id"] for prog in top["bpf-metadata"]] == [7], top'
 	write_file "$TMP/file" <<<'file.block, file.with_records = b"", False'
 	from_json "$TMP/file" 'assert "bpf-metadata" not in top
-assert [frame["bpf-prog-id"] for sample in top["samples"] for frame in sample["callchain"]] == [7, 7, 9, 9], top'
+frames = [frame for sample in top["samples"] for frame in sample["callchain"]]
+assert [frame["bpf-prog-id"] for frame in frames] == [7, 7, 9, 9], top'
 }
 
 run_tests

@@ -154,8 +154,8 @@ test_mode_none_keeps_bpf_prog_info_of_a_pipe()
 	same "bpf_prog_info of a pipe" "$TMP/piped.infos" "$TMP/out.infos"
 }
 
-# perf inject does not read compressed events: the block has the ids of the programs, and bpf_prog_info the names.
-# A pipe has only records. The names of functions are in the events.
+# perf inject does not read compressed events: the block has the ids of the programs, and bpf_prog_info the
+# names. A pipe has only records. The names of functions are in the events.
 test_compressed_files_keep_the_block_and_get_keys_but_no_names()
 {
 	local file
@@ -238,12 +238,13 @@ names()
 has_names()
 {
 	"$PBM_PERF" script --show-bpf-events -i "$1" 2>"$TMP/messages" |
-		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags 0x0 name //p; s/.*PERF_RECORD_KSYMBOL .* flags 0x1 name /-/p' >"$TMP/got"
+		sed -n 's/.*PERF_RECORD_KSYMBOL .* flags 0x\([01]\) name /\1/; s/^0//p; s/^1/-/p' >"$TMP/got"
 	printf '%s\n' "${@:2}" >"$TMP/want"
 	same "names in $1" "$TMP/want" "$TMP/got"
 }
 
-# write_kinds: generated files with metadata in the records and the block, in the block only, and in records only
+# write_kinds: generated files with metadata in the records and the block, in the block only, and in records
+# only
 write_kinds()
 {
 	local kind
@@ -300,7 +301,9 @@ summary_of()
 		perfdata block "$1"
 		perfdata types "$1" | grep -c -x 84
 		"$PBM_PERF" script -i "$1"
-	} | sed -E 's/(bpf_prog_[^][ ]*)(\[[^][ ]*\])+/\1/g; s/^(\t +[0-9a-f]+) .* \((\[vdso\]|\/.*)\)$/\1 user/' >"$1.summary"
+	} >"$TMP/out"
+	sed -E 's/(bpf_prog_[^][ ]*)(\[[^][ ]*\])+/\1/g; s/^(\t +[0-9a-f]+) .* \((\[vdso\]|\/.*)\)$/\1 user/' \
+		"$TMP/out" >"$1.summary"
 }
 
 # All functions of a program get the values.

@@ -24,8 +24,8 @@ record_lines()
 	echo "${HELD_IDS[0]}" >"$TMP/id"
 }
 
-# Each function has most of its samples in its loop. Line 35 calls both subprograms. The program is not loaded any more.
-# bpftool has the lines of the instructions that the kernel compiles.
+# Each function has most of its samples in its loop. Line 35 calls both subprograms. The program is not
+# loaded any more. bpftool has the lines of the instructions that the kernel compiles.
 test_functions_and_callchains_have_lines_also_after_inject()
 {
 	local file
@@ -54,8 +54,8 @@ with_disassembler()
 	PERF_CONFIG=$TMP/config "$PBM_PERF" "${@:2}"
 }
 
-# The same as record_lines. Also set "disassemblers" to those that this perf has, of those that disassemble BPF
-# programs.
+# The same as record_lines. Also set "disassemblers" to those that this perf has, of those that disassemble
+# BPF programs.
 record_for_annotate()
 {
 	local name

@@ -84,12 +84,13 @@ test_perf_script_adds_and_removes_the_fields()
 	"$PBM_PERF" script -i "$TMP/made-up" >"$TMP/want"
 	"$PBM_PERF" script -F +bpf_prog,+bpf_metadata,-bpf_prog,-bpf_metadata -i "$TMP/made-up" >"$TMP/got"
 	same "output without the fields" "$TMP/want" "$TMP/got"
-	"$PBM_PERF" script -F +bpf_prog,+bpf_metadata -i "$TMP/made-up" | sed -E 's/ [79]:[a-z]+ [^ ]+="[^ ]+//' >"$TMP/got"
+	"$PBM_PERF" script -F +bpf_prog,+bpf_metadata -i "$TMP/made-up" |
+		sed -E 's/ [79]:[a-z]+ [^ ]+="[^ ]+//' >"$TMP/got"
 	same "output with the fields taken out" "$TMP/want" "$TMP/got"
 }
 
-# perf diff compares programs by name, because the ids and tags of two recordings differ. Each line "KEYS [OPTION...]"
-# is followed by its rows, "  OLD NEW ROW".
+# perf diff compares programs by name, because the ids and tags of two recordings differ. Each line "KEYS
+# [OPTION...]" is followed by its rows, "  OLD NEW ROW".
 test_diff_compares_versions_and_programs()
 {
 	local keys options
@@ -124,8 +125,8 @@ test_diff_compares_versions_and_programs()
 	same "perf diff" "$TMP/want" "$TMP/got"
 }
 
-# The metadata of one program must not hide the programs after it. perf top prints a program that was loaded for a
-# moment when it is gone.
+# The metadata of one program must not hide the programs after it. perf top prints a program that was loaded
+# for a moment when it is gone.
 test_top_shows_programs_and_metadata()
 {
 	local id

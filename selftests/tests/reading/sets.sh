@@ -204,9 +204,9 @@ test_rows_do_not_depend_on_when_a_program_becomes_known()
 	grep -q -e '+0.00%.*alpha' "$TMP/got" || fail "perf diff finds another cost: $(cat "$TMP/got")"
 }
 
-# The functions of a program are not beside each other, neither by time nor name nor address.
-# perf itself writes the events of programs that were loaded before, all by one thread and without times. There,
-# the main function of a program with several functions has another tag than the program.
+# The functions of a program are not beside each other, neither by time nor name nor address. perf itself
+# writes the events of programs that were loaded before, all by one thread and without times. There, the main
+# function of a program with several functions has another tag than the program.
 test_functions_belong_to_the_program_whose_event_follows()
 {
 	made_up <<-'END'
@@ -314,8 +314,8 @@ test_all_records_of_a_program_count_once()
 	END
 }
 
-# The event of an unload is lost, and the next program has the address. An interpreted program has the address of
-# a kernel function.
+# The event of an unload is lost, and the next program has the address. An interpreted program has the
+# address of a kernel function.
 test_a_program_has_no_samples_of_what_was_or_is_at_its_address()
 {
 	local infos
@@ -340,9 +340,9 @@ test_a_program_has_no_samples_of_what_was_or_is_at_its_address()
 	shows <<<$'bpf_prog\n  2 7 alpha\n  2 9 beta\n  2 N/A'
 }
 
-# perf takes a page for each trampoline that exists when it starts, and a program can have its address later. perf's
-# own events have no time, and programs come first. The page of the first trampoline has another one, too. The
-# kernel also says that a trampoline has a page.
+# perf takes a page for each trampoline that exists when it starts, and a program can have its address later.
+# perf's own events have no time, and programs come first. The page of the first trampoline has another one,
+# too. The kernel also says that a trampoline has a page.
 test_a_trampoline_ends_where_the_next_function_begins()
 {
 	local offset
@@ -411,8 +411,8 @@ test_a_name_in_a_line_of_the_header_is_escaped()
 		perfgen.ALPHA = (*perfgen.ALPHA[:2], "a\x1b\n# b", *perfgen.ALPHA[3:])
 		file.infos[0] = file.prog_info(perfgen.ALPHA)
 	END
-	"$PBM_PERF" report --header-only -i "$TMP/made-up" | grep -a '^# bpf_metadata 7 a.*# b: answer=42' >"$TMP/got" ||
-		fail "no line with the name"
+	"$PBM_PERF" report --header-only -i "$TMP/made-up" |
+		grep -a '^# bpf_metadata 7 a.*# b: answer=42' >"$TMP/got" || fail "no line with the name"
 	! grep -P '\x1b' "$TMP/got" || fail "an escape character is printed"
 }
 

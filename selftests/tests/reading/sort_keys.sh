@@ -11,8 +11,9 @@ few_symbols
 
 V1='owner="tests", version="1.0"' V2='owner="tests", version="2.0"'
 
-# json_costs FILE: print ID|SET<TAB>PERIOD of the programs of the first frames. All BPF functions of a callchain
-# must belong to one program, and the other frames to none. All samples must have the same period, which JSON lacks.
+# json_costs FILE: print ID|SET<TAB>PERIOD of the programs of the first frames. All BPF functions of a
+# callchain must belong to one program, and the other frames to none. All samples must have the same period,
+# which JSON lacks.
 json_costs()
 {
 	local period
@@ -24,8 +25,10 @@ json_costs()
 	python3 - "$TMP/json" "$period" <<-'END' | sum_up
 		import json, sys
 		top = json.load(open(sys.argv[1], encoding="utf-8"))
-		sets = {prog["id"]: ", ".join(f"{key}={json.dumps(value)}" for key, value in prog["metadata"].items()) or "(none)"
-		        for prog in top.get("bpf-metadata", [])}
+		sets = {}
+		for prog in top.get("bpf-metadata", []):
+		    keys = (f"{key}={json.dumps(value)}" for key, value in prog["metadata"].items())
+		    sets[prog["id"]] = ", ".join(keys) or "(none)"
 		for sample in top["samples"]:
 		    frames = sample["callchain"]
 		    functions = [frame for frame in frames if frame.get("symbol", "").startswith("bpf_prog_")]
@@ -37,14 +40,15 @@ json_costs()
 	END
 }
 
-# want_costs FILE SET...: TOOLS (default: all) show the costs and these sets of the programs HELD_IDS in FILE. perf
-# script prints no blanks in a field.
+# want_costs FILE SET...: TOOLS (default: all) show the costs and these sets of the programs HELD_IDS in
+# FILE. perf script prints no blanks in a field.
 want_costs()
 {
 	local tool
 
 	perfdata costs "$1" >"$TMP/costs"
-	paste <(printf '%s\n' "${HELD_IDS[@]}") <(printf '%s\n' "${@:2}") | awk -F '\t' 'NR == FNR { set[$1] = $2; next }
+	paste <(printf '%s\n' "${HELD_IDS[@]}") <(printf '%s\n' "${@:2}") | awk -F '\t' '
+		NR == FNR { set[$1] = $2; next }
 		$1 in set { print $1 " " $2 "|" set[$1] "\t" $4 }' - "$TMP/costs" | sum_up >"$TMP/want"
 	(($(wc -l <"$TMP/want") == $# - 1)) || fail "not all programs have samples: $(cat "$TMP/costs")"
 	by bpf_prog,bpf_metadata "$1" >"$TMP/costs.report"
@@ -82,8 +86,8 @@ test_programs_and_functions_cost_what_their_samples_sum_up_to()
 	same "programs with --show-bpf-events" "$TMP/want" "$TMP/got"
 }
 
-# Four programs have the same name, and three of them have sets. The one without a set has no record. Programs without
-# records may have no metadata, or perf record did not look for it.
+# Four programs have the same name, and three of them have sets. The one without a set has no record.
+# Programs without records may have no metadata, or perf record did not look for it.
 test_programs_with_equal_metadata_share_a_row_in_files_and_pipes()
 {
 	local file
