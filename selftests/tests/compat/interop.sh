@@ -42,7 +42,8 @@ record_once()
 # and print no warning.
 clean()
 {
-	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")"
+	# The caller may redirect the output.
+	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")" >&2
 	grep -v -e '^$' -e '^\[ perf data convert: ' "$TMP/err" >"$TMP/complaints" || :
 	[[ ! -s $TMP/complaints ]] || fail "$* warns: $(cat "$TMP/complaints")"
 	drop_tips "$TMP/out"
