@@ -53,6 +53,7 @@ absent()
 # in_background COMMAND...: start it in a process group of its own, whose number is $HANGING
 in_background()
 {
+	rm -f "$TMP/t/background.log"
 	set -m
 	"$@" > "$TMP/t/background.log" 2>&1 &
 	HANGING=$!
