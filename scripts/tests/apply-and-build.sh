@@ -141,6 +141,8 @@ test_sources_have_an_order()
 	holds "$OUT/linux/Makefile" "SUBLEVEL = 0"
 	build 0 --source "$TMP/fixture/linux-0.1.3.tar.xz" v0.1
 	printed "which is not in $PINS; its Makefile says 0.1.3"
+	build 0 --source "$TMP/fixture/linux-source-0.1_1_all.deb" v0.1
+	printed "version   0.1.3, a substitute for v0.1 (0.1.0)"
 	rm "$CACHE"/*
 	build 0 --clean --mirror "$TMP/fixture" v0.1
 	printed "$TMP/fixture/linux-0.1.tar.xz"

@@ -128,6 +128,9 @@ test_lacking_tests_have_to_fail()
 	printed 'FAILED  a: b (passes although it is in selftests/lacks)'
 	printed 'ok      a: c'
 	printed '1 passed, 1 failed, 1 skipped'
+	write_file a.sh 'echo 1..1; echo not ok 1 a; exit 1'
+	run_files 0 --lacking ./a.sh
+	printed '1 passed, 0 failed, 0 skipped'
 }
 
 # The file with BESIDE=yes ends only if it runs beside one of the others. These two must not run at once.
