@@ -217,7 +217,7 @@ def main(args, table):
     command, args = args[0], args[1:]
     if command == "write":
         change = next(case.change for cases in table.values() for case in cases if case.name == args[0])
-        write_file(change, args[1], args[2:])
+        print(f"{write_file(change, args[1], args[2:]):#x}")
         return 0
     cases = [case for group in args[1:] for case in table[group]]
     if command == "write-all":

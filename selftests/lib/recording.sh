@@ -123,6 +123,7 @@ abandon_recording()
 	# A strace that delays calls can get stuck if the machine is busy, and perf with it.
 	[[ -z ${TRACER:-} ]] || kill -KILL "$TRACER" || :
 	kill "$PERF_PID" 2>/dev/null || :
+	kill -CONT "$PERF_PID" 2>/dev/null || :
 	wait "$PERF_PID" || :
 	PERF_PID=
 	cat "$TMP/perf.err"

@@ -314,12 +314,15 @@ start_test()
 # A process in the background must not outlive its test: it would disturb the others.
 end_test()
 {
-	local command job
+	local command job children
 
 	for command in "${ON_END[@]}" release; do
 		"$command"
 	done
 	for job in $(jobs -pr); do
-		kill "$job" || :
+		children=$(pgrep -P "$job" || :)
+		# shellcheck disable=SC2086 # a list
+		kill "$job" $children || :
+		wait "$job" || :
 	done
 }

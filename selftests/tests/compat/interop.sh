@@ -45,7 +45,7 @@ clean()
 	# The caller may redirect the output.
 	"$@" >"$TMP/out" 2>"$TMP/err" </dev/null || fail "$*: status $?: $(cat "$TMP/err")" >&2
 	grep -v -e '^$' -e '^\[ perf data convert: ' "$TMP/err" >"$TMP/complaints" || :
-	[[ ! -s $TMP/complaints ]] || fail "$* warns: $(cat "$TMP/complaints")"
+	[[ ! -s $TMP/complaints ]] || fail "$* warns: $(cat "$TMP/complaints")" >&2
 	drop_tips "$TMP/out"
 }
 

@@ -138,7 +138,10 @@ test_wrong_variables_and_sources_are_refused()
 # Print the build date in an object's data, in seconds.
 date_in()
 {
-	date -u -d "$(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o")" +%s
+	local text
+
+	text=$(grep -a -o '[0-9]\{4\}-[0-9-]*T[0-9:]*Z' "$1.bpf.o")
+	date -u -d "$text" +%s
 }
 
 # want_dates DATE NAME...: fail unless all of these objects have this date

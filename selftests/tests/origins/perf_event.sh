@@ -20,8 +20,9 @@ note_program()
 	"$BPFTOOL" -j prog show id "$PROGRAM_ID" | python3 -c '
 import json, sys
 for key, value in json.load(sys.stdin)["metadata"].items():
-    print(key, json.dumps(value), sep="\t")' >>"$1"
-	grep -q '^build_date' "$1" || fail "the build has not stamped $PROGRAM_NAME"
+    print(key, json.dumps(value), sep="\t")' >"$TMP/set"
+	grep -q '^build_date' "$TMP/set" || fail "the build has not stamped $PROGRAM_NAME"
+	cat "$TMP/set" >>"$1"
 	HELD_IDS=("$PROGRAM_ID") HELD_NAMES=("$PROGRAM_NAME")
 	SYMBOL=$(symbol_of 0)
 	# The program may be unloaded next.

@@ -561,21 +561,24 @@ test_functions_get_no_build_id()
 	echo "${id%	} - a=b" >lines
 	inject -b -i both -o with-ids
 	add lines -b -i both -o out
-	same "build ID events" <(perfdata types with-ids | grep -x 67) <(perfdata types out | grep -x 67)
+	perfdata types with-ids | grep -x 67 >want
+	same "build ID events" want <(perfdata types out | grep -x 67)
 }
 
 # perf inject writes nothing then. It takes a NUL for the end of a line.
 test_broken_lines_are_errors()
 {
-	local text
+	local text nr
 
 	write_file "$TMP/file" </dev/null
 	while read -r text; do
 		printf '1 - a=b\n%b\n' "${text//_/ }" >"$TMP/lines"
+		nr=2
+		[[ $text != *'\0'* ]] || nr=3
 		rm -f "$TMP/out"
 		! inject --bpf-metadata-add "$TMP/lines" -i "$TMP/file" -o "$TMP/out" 2>"$TMP/messages" ||
 			fail "perf inject accepts: $(cat "$TMP/lines")"
-		grep -q "^$TMP/lines:[23]: not a line 'ID NAME KEY=VALUE', see 'man perf-inject'$" "$TMP/messages" ||
+		grep -q "^$TMP/lines:$nr: not a line 'ID NAME KEY=VALUE', see 'man perf-inject'$" "$TMP/messages" ||
 			fail "$(cat "$TMP/messages" "$TMP/lines")"
 		[[ ! -e $TMP/out ]] || fail "perf inject has begun to write: $(cat "$TMP/lines")"
 	done < <(printf '1_%0512d_a=b\n1_-_%0256d=b\n' 0 0; cat <<-'END'

@@ -23,16 +23,23 @@ others_have_ended()
 }
 
 # perf has read each program more than once, and must not keep it open when it is unloaded. Many that
-# end sooner do not push out its set.
+# end sooner do not push out its set. perf ends by SIGINT, as with Ctrl-C.
 test_programs_that_load_and_unload()
 {
+	local status=0
+
 	start_recording "$TMP/data" -a
 	start_churn -s 3
 	await_churn ready
 	churn -n 20 -f 4 -t 100
 	"$OUTPUT/churn" -n 100 -f 24 -t 500 </dev/null >>"$TMP/list"
 	await "the end of all programs except those that stay" others_have_ended 3
-	stop_recording
+	kill -INT "$PERF_PID"
+	await "the end of perf record" has_ended
+	wait "$PERF_PID" || status=$?
+	PERF_PID=
+	check_messages "$TMP/perf.err"
+	((status == 0 || status == 130)) || fail "perf record ends with status $status"
 	check_data
 }
 
@@ -42,6 +49,11 @@ loads_are_recorded()
 {
 	start_recording "$TMP/data" -a "$@"
 	churn -n 3
+	if [[ $* = "-D -1" ]]; then
+		control enable
+		churn -n 3 -f 7
+		control disable
+	fi
 	start_churn -s 3 -f 4
 	await_churn ready
 	stop_recording
@@ -119,6 +131,19 @@ test_map_that_is_bound_100_ms_after_the_load()
 	churn -n 3 -b 100
 	stop_recording
 	check_data
+}
+
+# perf keeps the program open. When it looks again, 200 ms after the load, the program is unloaded. perf may be
+# late for some of them.
+test_program_that_unloads_before_perf_looks_again()
+{
+	start_recording "$TMP/data" -a
+	"$OUTPUT/churn" -n 3 -t 750 -b 100 </dev/null >>"$TMP/list"
+	await_read
+	stop_recording
+	check_data
+	grep -q 'short$' "$TMP/list" || fail "churn was too slow"
+	perfdata block "$TMP/data" | grep -q -P '\tchurn_[0-9]*\t.*\tnumber\t' || fail "no program has a set"
 }
 
 # The map of a program is bound after perf's last look during the recording. perf looks again at the end.
@@ -284,7 +309,7 @@ test_program_is_let_go_while_others_load()
 	local id others
 
 	start_recording "$TMP/data" -a
-	"$OUTPUT/churn" -n 1000 -f 760005 -t 60000 -b never </dev/null >"$TMP/others" &
+	"$OUTPUT/churn" -n 1000 -f 760005 -t 30000 -b never </dev/null >"$TMP/others" &
 	others=$!
 	await "the first of the others" test -s "$TMP/others"
 	start_churn -s 1 -f 760004 -b wait

@@ -233,8 +233,6 @@ main_thread_waits()
 # next file, and its record is in the first one. When that file ends, the program is gone.
 test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 {
-	local tracer
-
 	native_only "the test does not depend on the kernel"
 	command -v strace >/dev/null || skip "strace is not installed"
 	start_switching --switch-output
@@ -242,7 +240,7 @@ test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 	kill -USR2 "$PERF_PID"
 	strace -qq -o /dev/null -P "$TMP/data" -e signal=none \
 		-e inject=write:delay_enter=60000000:when=1 -p "$PERF_PID" &
-	tracer=$!
+	TRACER=$!
 	await "strace" is_traced "$PERF_PID"
 	kill -CONT "$PERF_PID"
 	# Another thread may have received the signal, so also wake the main thread by a command.
@@ -251,8 +249,8 @@ test_a_program_that_loads_after_perf_has_read_the_buffer_is_in_the_next_file()
 	taskset -p -c "$(sed 's/[,-].*//' /sys/devices/system/cpu/online)" "$BASHPID"
 	churn -n 1
 	# Without strace, the write goes on.
-	kill "$tracer"
-	wait "$tracer" || :
+	kill "$TRACER"
+	wait "$TRACER" || :
 	await_ack
 	stop_recording
 	perfdata ksymbols "$(nth_file 2)" >"$TMP/ksymbols"

@@ -92,7 +92,7 @@ test_each_rule_names_a_patch()
 
 	[[ -d $patches ]] || skip "the patches are not here"
 	while read -r name; do
-		compgen -G "$patches/*/*/$name.patch" || fail "no patch $name"
+		compgen -G "$patches/*/*/$name.patch" || fail "no patch $name" >&2
 	done < <(grep -v '^#' "$SELFTESTS/lib/differences" | cut -s -f 2) >"$TMP/found"
 	[[ -s $TMP/found ]] || fail "no rule"
 }

@@ -387,6 +387,9 @@ test_the_table_cuts_no_name()
 	wants_row "inherited .* exe $exe"
 	[[ $(grep -c "^ *+3\>" "$TMP/table") = 1 ]] || fail "the table does not count the three other processes"
 	wants_row "inherited +- +- +-" --proc "$PROC"
+	"$OWNERS" --json --proc "$PROC" "${HELD_IDS[0]}" >"$TMP/json" 2>/dev/null
+	[[ $(<"$TMP/json") = "[{\"id\": ${HELD_IDS[0]}, \"name\": \"inherited\", \"metadata\": {}}]" ]] ||
+		fail "JSON: $(cat "$TMP/json")"
 	release
 	hold long_name
 	wants_row "function_x{100,} .*"
