@@ -163,6 +163,13 @@ test_executables_and_their_packages()
 	process 2 0 "$BIN/two"
 	owners --proc "$PROC"
 	want 0 exe="$BIN/one, $BIN/two"
+	release
+	# The kernel cannot name a file whose path is too long.
+	# shellcheck disable=SC2016 # for the inner shell
+	hold_command sh -c 'cd "$1" && for i in $(seq 25); do mkdir "$2" && cd -P "$2" || exit; done
+		exec 3<. && cd "$OUTPUT" && exec ./hold simple.bpf.o' sh "$TMP" "$(printf 'long%.0s' {1..50})"
+	owners
+	want 0 exe="$OUTPUT/hold"
 }
 
 # In the namespace of the holder, another directory is mounted over that of the package. Then the executable

@@ -317,6 +317,11 @@ test_outputs_of_perf_that_differ_are_an_error()
 	SCRIPT='s/cpu-clock/a\nb/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 	pprof -raw >"$TMP/raw"
 	grep -q 'a\\x0ab[:A-Z]*_sample/count' "$TMP/raw" || fail "no event with a newline in its name"
+	# A function can have lines of several files.
+	JSON='0,/"dso"/ { s/"dso"/"srcfile": "a.h", "line": 7, &/; b; }; s/"dso"/"srcfile": "a.c", "line": 8, &/' \
+		to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
+	pprof -lines -top >"$TMP/top"
+	[[ $(grep -c '_alpha a\.\(h:7\|c:8\)$' "$TMP/top") = 2 ]] || fail "$(cat "$TMP/top")"
 	# Samples that were recorded without a time. A tracepoint can have a field with the name timestamp.
 	JSON='s/"timestamp": [0-9]*/"timestamp": -1/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 	! pprof -raw | grep -i duration || fail "samples without a time have a duration"
