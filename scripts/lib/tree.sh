@@ -55,6 +55,9 @@ tree__check_edits()
 
 	tree__stage
 	edited=$(tree__git diff --cached --name-only HEAD)
+	# A reset that was killed leaves files of HEAD and of "series".
+	! tree__git rev-parse -q --verify series >/dev/null ||
+		edited=$(comm -12 <(echo "$edited") <(tree__git diff --cached --name-only series))
 	[[ -n $edited ]] || return 0
 	head -n 10 <<<"$edited" | sed 's/^/  edited: /' >&2
 	die "$OUT_DIR/linux is not as the last run left it" \
@@ -105,7 +108,7 @@ tree__update()
 	# A killed git leaves locks.
 	rm -f -- "$OUT_DIR"/linux.git/*.lock
 	tree__check_edits
-	[[ $(tree__subject HEAD) != "$SERIES_ID" ]] || return 0
+	[[ $(tree__subject HEAD) != "$SERIES_ID" ]] || ! tree__git diff --cached --quiet HEAD || return 0
 	run_logged "apply ${#SERIES_PATCHES[@]} patches" tree__apply || die_logged "the series does not apply" \
 		"correct the patch; scripts/queue import $TAG stops at it, and says how to go on"
 	rm -f -- "$OUT_DIR/perf"

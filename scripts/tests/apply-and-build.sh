@@ -219,6 +219,23 @@ test_next_run_repairs_what_a_killed_run_left()
 	done
 }
 
+# A reset writes the files first, and then moves HEAD.
+test_next_run_goes_on_with_a_killed_reset()
+{
+	local git=(git --git-dir="$OUT/linux.git") text head
+
+	build 0 v0.1
+	head=$("${git[@]}" rev-parse HEAD)
+	for text in 'b three' 'b two'; do
+		write_patch core/b.patch b.c 2 'b three'
+		build 0 v0.1
+		"${git[@]}" update-ref HEAD "$head"
+		write_patch core/b.patch b.c 2 "$text"
+		build 0 v0.1
+		holds "$OUT/linux/tools/perf/b.c" "$text"
+	done
+}
+
 test_signal_ends_the_step()
 {
 	start_hanging xz
