@@ -82,6 +82,15 @@ source__find_or_fetch()
 		"check the network (if apt has no package lists: apt-get update), or use --source or --mirror"
 }
 
+# source__read_version WHAT VERSION...: read SOURCE_VERSION from the top Makefile on stdin, or die
+source__read_version()
+{
+	SOURCE_VERSION=$(awk '$2 == "=" && /^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) / && !($1 in v) { v[$1] = $3 }
+		END { print v["VERSION"] "." v["PATCHLEVEL"] "." v["SUBLEVEL"] v["EXTRAVERSION"] }')
+	[[ " ${*:2} " = *" $SOURCE_VERSION "* ]] ||
+		die "$1 is version $SOURCE_VERSION, not $PIN_VERSION" "name the source of the tag"
+}
+
 source__use_git()
 {
 	local commit
@@ -90,7 +99,8 @@ source__use_git()
 		die "the git tree $1 has no tag $2" "git -C $1 fetch --tags; or correct the path, or set git's safe.directory"
 	[[ -z $PIN_COMMIT || $commit = "$PIN_COMMIT" ]] ||
 		die "$2 in $1 is commit $commit, the pin says $PIN_COMMIT" "fetch the tag from the kernel's own repository"
-	SOURCE_PATH=$1 SOURCE_ID=git:$commit SOURCE_VERSION=$PIN_VERSION SOURCE_FROM="git tree $1, commit ${commit:0:12}"
+	source__read_version "$2 in $1" "$PIN_VERSION" < <(git -C "$1" show "$commit:Makefile" 2>/dev/null)
+	SOURCE_PATH=$1 SOURCE_ID=git:$commit SOURCE_FROM="git tree $1, commit ${commit:0:12}"
 }
 
 # Accept a tarball with a pinned checksum, or with the version of the tag or of a substitute in its top
@@ -106,11 +116,8 @@ source__use_tarball()
 		SOURCE_VERSION=${entry##* }
 		[[ $entry != *" $sum "* ]] || return 0
 	done
-	SOURCE_VERSION=$(source__stream | tar -xO --anchored --wildcards --no-wildcards-match-slash '*/Makefile' |
-		awk '$2 == "=" && /^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) / && !($1 in v) { v[$1] = $3 }
-			END { print v["VERSION"] "." v["PATCHLEVEL"] "." v["SUBLEVEL"] v["EXTRAVERSION"] }') 2>/dev/null || :
-	[[ " $PIN_VERSION ${PIN_SOURCES[*]##* } " = *" $SOURCE_VERSION "* ]] ||
-		die "$1 is version $SOURCE_VERSION, not $PIN_VERSION" "name the source of the tag"
+	source__read_version "$1" "$PIN_VERSION" "${PIN_SOURCES[@]##* }" < <(source__stream 2>/dev/null |
+		tar -xO --anchored --wildcards --no-wildcards-match-slash '*/Makefile' 2>/dev/null)
 	warn "$1 has sha256 $sum, which is not in $PINS_FILE; its Makefile says $SOURCE_VERSION"
 }
 

@@ -107,10 +107,13 @@ test_sources_that_are_refused()
 	refused "is version 0.1.7, not 0.1.0" --source "$TMP/t/linux-0.1.tar.gz" v0.1
 	refused "no such file" --source "$TMP/none" v0.1
 	"${git[@]}" init -q
-	"${git[@]}" commit -q --allow-empty -m x
+	"${git[@]}" add Makefile
+	"${git[@]}" commit -q -m x
 	refused "has no tag v0.1" --source "$TMP/t/linux-0.1" v0.1
 	"${git[@]}" tag v0.1
 	refused "the pin says" --source "$TMP/t/linux-0.1" v0.1
+	sed '/^commit/d' "$TMP/pins" > "$TMP/t/pins"
+	PINS=$TMP/t/pins refused "v0.1 in $TMP/t/linux-0.1 is version 0.1.7, not 0.1.0" --source "$TMP/t/linux-0.1" v0.1
 	refused "wrong checksum" --mirror "$TMP/t/mirror" v0.1
 	STUB_CURL_STATUS=18 refused "curl: (18)" v0.1
 	printed "check the network"
