@@ -30,7 +30,9 @@ PBM_FILTER=$(IFS='|'; echo "${*//_/ }")
 export PBM_FILTER KTAP_HELPERS
 FILES=()
 for FILE in "$TESTS_DIR"/*.sh; do
-	[[ ! -x $FILE || $#:$FILE = 0:*/package.sh || -z $(PBM_LIST=1 "$FILE") ]] || FILES+=("$FILE")
+	[[ -x $FILE && $#:$FILE != 0:*/package.sh ]] || continue
+	NAMES=$(PBM_LIST=1 "$FILE") || die "$FILE: its tests cannot be listed"
+	[[ $# != 0 && -z $NAMES ]] || FILES+=("$FILE")
 done
 ((${#FILES[@]})) || die "no test matches '$*'"
 [[ -r $KTAP_HELPERS ]] || die "no source of v6.16: run scripts/apply-and-build.sh v6.16 first"

@@ -83,6 +83,14 @@ test_five_scripts_have_help_and_refuse_nonsense()
 	refuses run-selftests --sanitize=memory v6.16
 }
 
+test_a_file_of_tests_with_an_error_is_not_left_out()
+{
+	cp "$SCRIPTS_DIR/test-scripts.sh" "$TMP/t"
+	install -D -m 755 /dev/stdin "$TMP/t/tests/a.sh" <<< $'#!/bin/bash\nif'
+	expect_status 2 "$TMP/t/test-scripts.sh" a:
+	printed "tests/a.sh: its tests cannot be listed"
+}
+
 test_the_lock_of_the_machine_is_awaited()
 {
 	local fd end=$((SECONDS + 20))
