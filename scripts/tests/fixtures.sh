@@ -10,6 +10,7 @@
 #	STUB_HANG=COMMAND		this command hangs and writes $TMP/hanging
 #	STUB_MISSING=PACKAGES		these packages are not installed
 #	STUB_FEATURES=NAMES		the features of the perf that is built
+#	STUB_UPSTREAM=TEXT		what upstream's test prints
 #	STUB_CURL_FILE, STUB_CURL_STATUS	curl's download and status
 #	STUB_CURL_FAILS=TEXT		curl fails for addresses with this text
 #
@@ -27,9 +28,11 @@ make_kernel()
 {
 	local dir=$1 sublevel=$2 i
 
-	mkdir -p "$dir/tools/perf" "$dir/drivers/net" "$dir/scripts" "$dir/tools/lib"
+	mkdir -p "$dir/tools/perf/tests/shell" "$dir/drivers/net" "$dir/scripts" "$dir/tools/lib"
 	printf 'VERSION = 0\nPATCHLEVEL = 1\nSUBLEVEL = %s\nEXTRAVERSION =\n' "$sublevel" > "$dir/Makefile"
 	echo lib > "$dir/tools/lib/lib.c"
+	# shellcheck disable=SC2016 # The test has the variable.
+	echo 'echo "$(perf version) [${STUB_UPSTREAM:-Success}]"' > "$dir/tools/perf/tests/shell/test_bpf_metadata.sh"
 	cat > "$dir/scripts/get_maintainer.pl" <<-'END'
 	print grep(/^--no-l$/, @ARGV) ? "A Maintainer <a\@maintainer>\n" : "list\@kernel\n";
 	END
