@@ -164,7 +164,10 @@ load_submitter
 choose_patches
 check_cover_letter
 open_output
-if ! run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" --fast --out "$OUT_DIR/series" "$TAG"; then
+STATUS=0
+run_logged "check the series" "$SCRIPTS_DIR/check-series.sh" --fast --out "$OUT_DIR/series" "$TAG" || STATUS=$?
+((STATUS < 2)) || die_logged "the series could not be checked" "see the log"
+if ((STATUS)); then
 	sed -n 's/^FAILED/  &/p' "$LOG_FILE" >&2
 	warn "check-series.sh --fast $TAG refuses the series, see $LOG_FILE"
 	end_failed

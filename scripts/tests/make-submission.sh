@@ -85,6 +85,9 @@ test_submission_that_is_refused()
 	submit 1 --part core
 	printed "  FAILED  core/b.patch: checkpatch: "
 	absent "$OUT/mails"
+	rm -r "$OUT" "$CACHE"
+	submit 2 --part core
+	printed "the series could not be checked"
 }
 
 run_tests
