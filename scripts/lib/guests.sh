@@ -182,13 +182,15 @@ vm__await()
 	status=$(<"$VM_DIR/status")
 	[[ $status != started ]] || vm__die "the guest ended before its tests did" \
 		"see the console: a panic, no memory (PBM_VM_MEMORY), or no time (PBM_VM_TIMEOUT)"
-	((status == 0)) || vm__die "the tests could not run in the guest, status $status" "see above"
+	[[ $status = 0 ]] || vm__die "the tests could not run in the guest, status $status" "see above"
 }
 
 guest__run()
 {
 	VM_DIR=$1
 	shift
+	# An earlier guest may have left these.
+	rm -rf -- "$VM_DIR"/{results,logs,hardware.data,hardware.text}
 	export PBM_NEED_PMU=$ARCH_HAS_PMU
 	{ declare -p OUTPUT "${!PBM_@}" && printf '%s\n' "exec ${*@Q}"; } >"$VM_DIR/command"
 	cp -- "$REPO_DIR/scripts/lib/guest-init.sh" "$VM_DIR/init"
