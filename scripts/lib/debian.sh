@@ -77,11 +77,11 @@ debian__try_unpack()
 	packages=$(printf '%s\n' "${@:2}" | sort -u | paste -s -d ,)
 	key=$(sha256sum <<<"$packages" | cut -c 1-12)
 	DEBIAN_DIR=$CACHE_DIR/debian/$name-$ARCH_DEBIAN-$key
-	part=$DEBIAN_DIR.part
+	part=$DEBIAN_DIR.$$.part
 	mkdir -p -- "$CACHE_DIR/debian"
 	take_lock "$DEBIAN_DIR.lock" "$DEBIAN_DIR"
 	if [[ ! -d $DEBIAN_DIR ]]; then
-		rm -rf -- "$part"
+		rm -rf -- "$DEBIAN_DIR".*.part
 		on_exit rm -rf -- "$part"
 		! run_logged "unpack Debian packages: $name for $ARCH_DEBIAN" debian__fill "$part" "$name" "$packages" ||
 			mv -- "$part" "$DEBIAN_DIR"
