@@ -47,8 +47,8 @@ for page; do
 	[[ -f $page ]] || die "$page: no such page" "name README or files in Documentation/"
 done
 check_root
-/usr/bin/python3 -c 'import docutils' 2> /dev/null ||
-	die "no docutils for /usr/bin/python3" "apt-get install python3-docutils"
+{ command -v quilt && /usr/bin/python3 -c 'import docutils'; } &> /dev/null ||
+	die "no quilt, or no docutils for /usr/bin/python3" "apt-get install quilt python3-docutils"
 mapfile -t PAGES < <(realpath --relative-to="$REPO_DIR" -- "$@")
 cd -- "$REPO_DIR"
 export PBM_CACHE=$CACHE_DIR

@@ -8,7 +8,8 @@
 prepare_tests()
 {
 	((EUID == 0)) || ktap_skip_all "needs root"
-	/usr/bin/python3 -c 'import docutils' || ktap_skip_all "needs python3-docutils"
+	{ command -v quilt && /usr/bin/python3 -c 'import docutils'; } > /dev/null ||
+		ktap_skip_all "needs quilt and python3-docutils"
 }
 
 # expect_page STATUS [NAME]: test-pages.sh must end with this status for the page on stdin
