@@ -38,7 +38,6 @@ LOCK_FDS=()
 IS_EXPECTED=no
 # All checkouts on a machine share this lock, because they share the BPF programs of the machine.
 MACHINE_LOCK=/sys/kernel
-MACHINE_FD=
 
 # Print progress.
 msg()
@@ -161,11 +160,9 @@ release_lock()
 }
 
 # The lock for BPF programs on this machine
-# shellcheck disable=SC2034 # run-selftests.sh reads MACHINE_FD
 take_machine_lock()
 {
 	take_lock "$MACHINE_LOCK" "the BPF programs of this machine"
-	MACHINE_FD=${LOCK_FDS[-1]}
 }
 
 log_to()
