@@ -172,6 +172,9 @@ prepare()
 	packages__require_build "$OPT_INSTALL"
 	# hotspot reads perf.data and shares no code with perf.
 	[[ $OPT_ALL = no ]] || packages__require "$OPT_INSTALL" hotspot
+	# The perf of this host also reads a recording from a guest of another architecture. Build it before the
+	# settings of a cross build are there.
+	! arch__is_foreign || apply_and_build "$TAG"
 	arch__prepare_cross
 	check_bpftool
 	apply_and_build --arch "$ARCH" "$TAG"
@@ -181,12 +184,7 @@ prepare()
 	prepare_unpatched_perf PBM_PEER_PERF "$PEER_TAG" "$build"
 	prepare_unpatched_perf PBM_OLD_PERF "$OLD_TAG" "$build"
 	[[ $OPT_SANITIZE = no ]] || apply_and_build "--sanitize=$OPT_SANITIZE" "$TAG"
-	if arch__is_foreign; then
-		# The perf of this host also reads a recording from such a guest.
-		apply_and_build "$TAG"
-	else
-		debian__unpack_backports "${BACKPORTS[@]}"
-	fi
+	arch__is_foreign || debian__unpack_backports "${BACKPORTS[@]}"
 	build_selftests
 	[[ $OPT_VM = no ]] || guest__prepare
 }
