@@ -4,17 +4,17 @@
 # Pid 1 of a guest. It runs the command of guests.sh in PBM_GUEST, and ends the guest. The file report
 # there gets the output. The file status gets "started", and later the exit status of the command.
 #
-# The root is the host's, read-only. guests.sh has mounted a tmpfs at /mnt, and PBM_GUEST at /mnt/guest.
+# The root is the host's, read-only. guests.sh has mounted a tmpfs at /tmp, and PBM_GUEST at /tmp/guest.
 
 # An error ends this script, which is pid 1. Then the kernel panics, and this ends the guest without a status.
 set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C.UTF-8 PBM_KEEP="$PBM_GUEST"
 
-mkdir /mnt/upper /mnt/work /mnt/root
-mount -t overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work root /mnt/root
-cd /mnt/root
-mkdir -p dev proc sys tmp run
+mkdir /tmp/upper /tmp/work /tmp/root
+mount -t overlay -o lowerdir=/,upperdir=/tmp/upper,workdir=/tmp/work root /tmp/root
+cd /tmp/root
+mkdir -p dev proc sys tmp run mnt
 mount -t devtmpfs dev dev
 mount -t proc proc proc
 mount -t sysfs sys sys
@@ -23,13 +23,13 @@ mount -t tmpfs -o mode=755 run run
 # Mount shared directories after /tmp, because they may be below /tmp, and PBM_GUEST after the others.
 n=0
 while read -r path; do
-	mkdir -p "/mnt/root$path"
-	mount -t 9p -o ro,cache=loose,trans=virtio,version=9p2000.L,msize=512000 "share$n" "/mnt/root$path"
+	mkdir -p "/tmp/root$path"
+	mount -t 9p -o ro,cache=loose,trans=virtio,version=9p2000.L,msize=512000 "share$n" "/tmp/root$path"
 	n=$((n + 1))
-done </mnt/guest/shares
-mkdir -p "/mnt/root$PBM_GUEST"
+done </tmp/guest/shares
+mkdir -p "/tmp/root$PBM_GUEST"
 # mount cannot write /etc/mtab.
-mount -n --move /mnt/guest "/mnt/root$PBM_GUEST"
+mount -n --move /tmp/guest "/tmp/root$PBM_GUEST"
 pivot_root . mnt
 umount -l /mnt
 

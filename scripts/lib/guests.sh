@@ -141,8 +141,8 @@ vm__start()
 	append+=" rcupdate.rcu_cpu_stall_timeout=$((21 * scale)) PBM_TIMEOUT_SCALE=$scale PBM_EMULATED=$emulated"
 	append+=" PBM_GUEST=\"$VM_DIR\" root=root rootfstype=9p rootflags=$p9,cache=loose ro init=/bin/sh -- -c"
 	# With cache=none, what the guest writes is on the host at once.
-	append+=" \"mount -t tmpfs tmpfs /mnt && mkdir /mnt/guest && mount -t 9p -o $p9,cache=none guest /mnt/guest"
-	append+=" && exec sh /mnt/guest/init\""
+	append+=" \"mount -t tmpfs tmpfs /tmp && mkdir /tmp/guest && mount -t 9p -o $p9,cache=none guest /tmp/guest"
+	append+=" && exec sh /tmp/guest/init\""
 	tee "$VM_DIR"/{report,console.log} </dev/null >"$VM_DIR/status"
 	set -m
 	setpriv --pdeathsig KILL timeout "${PBM_VM_TIMEOUT:-7200}" setpriv --pdeathsig KILL \
