@@ -13,7 +13,6 @@
  * terminal should get.
  */
 #include <byteswap.h>
-#include <errno.h>
 #include <iconv.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +35,6 @@
 #include "util/map.h"
 #include "util/sample.h"
 #include "util/session.h"
-#include "util/strbuf.h"
 #include "util/symbol.h"
 #include "util/symbol_conf.h"
 #include "util/synthetic-events.h"

@@ -13,7 +13,6 @@
  * "ready" when all programs are loaded, and all except those that stay have ended. Programs that stay
  * end when standard input is closed.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,11 +18,9 @@
  *                            map, one that does not, and one whose map has no BTF
  *   handmade_btf want types  the expected values, as values.py reads them in progs/
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <linux/filter.h>

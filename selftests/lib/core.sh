@@ -20,7 +20,7 @@
 #	prepare_tests		once, before the first test
 #	start_test, end_test	before and after each test, in its subshell
 #
-# prepare_tests may call ktap_skip_all or ktap_exit_fail_msg.
+# prepare_tests may call ktap_exit_fail_msg, or ktap_skip_all and exit.
 #
 # Environment:
 #	PBM_FILTER		run only tests whose "FILE: NAME" matches (ERE)

@@ -176,6 +176,7 @@ churn()
 	rm -f "$TMP/input"
 	mkfifo "$TMP/input"
 	exec {input}<>"$TMP/input"
+	: >"$TMP/churned"	# or await sees an earlier churn
 	"$OUTPUT/churn" -w "$@" <"$TMP/input" >"$TMP/churned" {input}>&- &
 	churn=$!
 	await "churn's programs" grep -q -x waiting "$TMP/churned"

@@ -42,6 +42,10 @@ NATIVE_ONLY=
 # Commands for the end of a test, before the holder ends
 ON_END=()
 BESIDE=no
+# Else perf writes to a file only every 4096 bytes. AddressSanitizer must be the first library.
+LINE_BUFFERED=(stdbuf -oL)
+# shellcheck disable=SC2034 # for top.sh and the tests
+[[ ${PBM_SANITIZED:-0} = 0 ]] || LINE_BUFFERED=()
 # If SCALE is 1, the workload takes less than 0.1 s and gives hundreds of samples.
 WORKLOAD=(sh -c "i=0; while [ \$i -lt $((30000 / SCALE)) ]; do i=\$((i + 1)); done")
 FREQUENCY=()

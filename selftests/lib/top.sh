@@ -4,9 +4,7 @@
 # perf top in the background. Source it after test-lib.sh.
 
 ON_END+=(abandon_top)
-# Else perf top writes to a file only every 4096 bytes. AddressSanitizer must be the first library.
-TOP=(stdbuf -oL "${PBM_PERF-}" top --stdio -d 1)
-[[ ${PBM_SANITIZED:-0} = 0 ]] || TOP=("${TOP[@]:2}")
+TOP=("${LINE_BUFFERED[@]}" "${PBM_PERF-}" top --stdio -d 1)
 
 # start_top OPTION...: start perf top --stdio in the background; its output is $TMP/top
 start_top()
@@ -42,5 +40,7 @@ load_and_look()
 
 abandon_top()
 {
-	[[ -z ${TOP_PID:-} ]] || kill -KILL "$TOP_PID" || :
+	[[ -n ${TOP_PID:-} ]] || return 0
+	kill -KILL "$TOP_PID" || :
+	head -n 40 "$TMP/top"
 }

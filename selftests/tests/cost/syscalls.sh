@@ -118,6 +118,7 @@ last_poll_is_ended()
 	awk '/unshare\(CLONE_FS\)/ { thread = $1 } $1 == thread && /poll/ { print }' "$TMP/calls" >"$TMP/polls"
 	cut -c 1-200 "$TMP/polls"
 	grep -q 'unshare(CLONE_FS)' "$TMP/calls" || fail "no thread reads side band events"
+	[[ -s $TMP/polls ]] || fail "the thread calls no poll()"
 	! tail -n 1 "$TMP/polls" | grep -q ' = 0 '
 }
 

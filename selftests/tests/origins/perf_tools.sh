@@ -26,7 +26,8 @@ start()
 # start_perf ARGUMENT...: start perf; its output goes to $TMP/user
 start_perf()
 {
-	stdbuf -oL "$PBM_PERF" "$@" >"$TMP/user" 2>&1 </dev/null &
+	: >"$TMP/user"
+	"${LINE_BUFFERED[@]}" "$PBM_PERF" "$@" >"$TMP/user" 2>&1 </dev/null &
 	USER_PIDS+=("$!")
 }
 

@@ -145,11 +145,12 @@ test_mode_none_keeps_bpf_prog_info_of_a_pipe()
 {
 	local file
 
-	record_once
-	inject -i "$TMP/both" -o - >"$TMP/piped"
+	write_file "$TMP/file" </dev/null
+	inject -i "$TMP/file" -o - >"$TMP/piped"
 	inject --bpf-metadata=none -i - -o - <"$TMP/piped" >"$TMP/out"
 	for file in piped out; do
-		"$PBM_PERF" report --header -i - <"$TMP/$file" | grep '^# bpf_prog_info' >"$TMP/$file.infos" || :
+		"$PBM_PERF" report --header -i - <"$TMP/$file" >"$TMP/report"
+		grep '^# bpf_prog_info' "$TMP/report" >"$TMP/$file.infos"
 	done
 	same "bpf_prog_info of a pipe" "$TMP/piped.infos" "$TMP/out.infos"
 }

@@ -135,7 +135,6 @@ test_top_shows_programs_and_metadata()
 	spend 1 100000
 	# An emulated machine cannot process more than 250 samples per second.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -F 250
-	trap 'release; stop_top' EXIT
 	await "the program in perf top" load_and_look "%  ${HELD_IDS[1]} busy  *owner=\"tests\", version=\"1.0\""
 	release
 	hold busy_v2
@@ -144,6 +143,7 @@ test_top_shows_programs_and_metadata()
 	id=${HELD_IDS[0]}
 	release
 	await "the new program" grep -E -q "%  $id busy  *owner=\"tests\", version=\"2.0\"" "$TMP/top"
+	stop_top
 }
 
 # has_shown_screens N: perf top has shown more than N screens
@@ -170,7 +170,6 @@ test_top_grows_little_with_each_program()
 	[[ -z ${PBM_SANITIZED:-} ]] || skip "AddressSanitizer keeps what was freed"
 	# There are no samples, so perf loads no symbols.
 	start_top -s bpf_prog,bpf_metadata -e cpu-clock -c 1000000000000
-	trap stop_top EXIT
 	await "perf top" has_shown_screens 0
 	early=$(memory_after $nr)
 	late=$(memory_after $nr)

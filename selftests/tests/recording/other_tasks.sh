@@ -320,6 +320,11 @@ test_options_that_leave_the_event_out_and_warnings_of_reports()
 	want_warnings 0 "$TMP/data"
 }
 
+belongs_to_nobody()
+{
+	[[ $(stat -c %U "/proc/$1") = nobody ]]
+}
+
 test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 {
 	local key number paranoid
@@ -333,6 +338,7 @@ test_perf_top_warns_if_programs_of_other_tasks_are_not_seen()
 	echo 1 >/proc/sys/kernel/perf_event_paranoid
 	"${AS_NOBODY[@]}" sh -c 'while :; do :; done' &
 	NOBODY_PID=$!
+	await "the process of nobody" belongs_to_nobody "$NOBODY_PID"
 	TOP=("${AS_NOBODY[@]}" "${TOP[@]}")
 	while read -r number key; do
 		start_top -e cpu-clock -p "$NOBODY_PID" -s "$key"

@@ -100,12 +100,17 @@ test_unprivileged_recording_has_the_events_of_unpatched_perf_and_no_new_warning(
 		same "events of unpatched perf" "$TMP/unpatched.events" "$TMP/plain.events"
 }
 
+unregister()
+{
+	"$BPFTOOL" struct_ops unregister name pbm_tcp >/dev/null
+}
+
 # Several of them are in one page of the kernel.
 test_trampolines_of_struct_ops_have_names()
 {
 	"$BPFTOOL" struct_ops register "$OUTPUT/struct_ops.bpf.o" >"$TMP/registered" 2>&1 ||
 		skip "this kernel registers no struct_ops: $(tail -n 1 "$TMP/registered")"
-	trap '"$BPFTOOL" struct_ops unregister name pbm_tcp >/dev/null; end_test' EXIT
+	ON_END+=(unregister)
 	grep -q '\sbpf__tcp_congestion_ops_ssthresh\s' /proc/kallsyms ||
 		skip "this kernel (before v6.13) gives these trampolines no names"
 	record "$TMP/data"

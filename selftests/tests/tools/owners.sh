@@ -433,7 +433,7 @@ test_pins_cgroups_and_links()
 	root=${root#/sys/fs/cgroup}
 	want 1 hook="cgroup ${root#/unified} inet_egress"
 	# Another mount namespace has only a directory of this file system.
-	"${RUN[@]}" unshare --mount sh -c 'mount --bind "$BPFFS/dir" "$BIN" && umount -l "$BPFFS" && : >"$1" && exec sleep 60' \
+	"${RUN[@]}" unshare --mount sh -c 'mount --bind "$BPFFS/dir" "$BIN" && umount -l "$BPFFS" && : >"$1" && exec sleep infinity' \
 		sh "$TMP/mounted" &
 	await "the mounts" test -e "$TMP/mounted"
 	owners
@@ -575,7 +575,7 @@ test_hooks_of_an_interface()
 	command -v tc >/dev/null || skip "tc is not installed"
 	hold_with_bpffs '
 		ip link add pbm0 type veth peer name pbm1 && tc qdisc add dev pbm0 clsact || exit
-		load xdp_v1 xdp type xdp && "$BPFTOOL" net attach xdpgeneric pinned "$BPFFS/xdp" dev pbm0 || exit
+		load dispatched xdp type xdp && "$BPFTOOL" net attach xdpgeneric pinned "$BPFFS/xdp" dev pbm0 || exit
 		load simple tc type classifier &&
 			tc filter add dev pbm0 ingress bpf direct-action object-pinned "$BPFFS/tc" || exit
 		load simple fd type flow_dissector && "$BPFTOOL" prog attach pinned "$BPFFS/fd" flow_dissector || exit

@@ -324,7 +324,8 @@ test_outputs_of_perf_that_differ_are_an_error()
 	[[ $(grep -c '_alpha a\.\(h:7\|c:8\)$' "$TMP/top") = 2 ]] || fail "$(cat "$TMP/top")"
 	# Samples that were recorded without a time. A tracepoint can have a field with the name timestamp.
 	JSON='s/"timestamp": [0-9]*/"timestamp": -1/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
-	! pprof -raw | grep -i duration || fail "samples without a time have a duration"
+	pprof -raw >"$TMP/raw"
+	! grep -i duration "$TMP/raw" || fail "samples without a time have a duration"
 	JSON='s/"comm"/"timestamp": "now",\n&/' to_profile --perf "$TMP/cat-perf" "$TMP/made-up"
 }
 

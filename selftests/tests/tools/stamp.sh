@@ -317,7 +317,6 @@ survives()
 		"$PBM_PERF" $command -i "$TMP/data" >"$TMP/out" || fail "perf $command ends with status $?"
 	done
 	start_top -e cpu-clock "${@:3}"
-	trap 'release; stop_top' EXIT
 	await "the program in perf top" load_and_look "$2"
 	stop_top
 }
