@@ -17,8 +17,8 @@
 
 # The programs that selftests/ calls, and the libraries with which perf and the tests are linked
 USERLAND_PACKAGES=(
-	base-files base-passwd bash bpftool busybox-static coreutils dash diffutils
-	findutils grep gzip iproute2 kmod libc-bin mawk mount perl-base procps python3 sed strace util-linux
+	base-files base-passwd bash bpftool coreutils dash diffutils
+	findutils grep gzip iproute2 libc-bin mawk mount perl-base procps python3 sed strace util-linux
 	libc6-dev linux-libc-dev libcap-dev libdw-dev libelf-dev libtraceevent-dev libzstd-dev zlib1g-dev
 )
 

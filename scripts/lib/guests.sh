@@ -171,6 +171,7 @@ vm__await()
 
 	until [[ -s $VM_DIR/status ]]; do
 		if ((SECONDS >= started + seconds)) || ! kill -0 "${STEP_PIDS[0]}" 2>/dev/null; then
+			[[ ! -s $VM_DIR/status ]] || break
 			vm__die "the guest has not reached user space within $seconds s" \
 				"see the console; PBM_VM_BOOT sets the limit"
 		fi

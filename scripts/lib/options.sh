@@ -17,7 +17,7 @@
 # Sets:
 #	TAG
 #	OPTIONS_PASSED	the given options that scripts pass on to other scripts: --mirror,
-#			--jobs, --no-install, --quiet
+#			--jobs, --no-install
 
 . "${BASH_SOURCE[0]%/*}/common.sh"
 
@@ -45,7 +45,7 @@ options__parse()
 		case $option in
 		-h|--help)		print_usage; exit 0 ;;
 		--mirror|--jobs)	OPTIONS_PASSED+=("$1" "$2") ;;
-		--no-install|--quiet)	OPTIONS_PASSED+=("$1") ;;
+		--no-install)		OPTIONS_PASSED+=("$1") ;;
 		esac
 		value=${values[$option]}
 		if [[ -n ${has_argument[$option]:-} ]]; then

@@ -34,7 +34,7 @@ call_options()
 			-o:		OUT
 			--kind::	KIND	default
 			--jobs:		JOBS
-			--quiet		PBM_QUIET	1
+			--no-install	INSTALL	no
 		END
 		printf "[%s]" "${CLEAN:-no}" "$OUT" "${KIND:-none}" / "${OPTIONS_PASSED[@]}" "$TAG"' "$@"
 }
@@ -54,7 +54,7 @@ test_options_set_their_variables()
 	options_set '[no][][none][/]' --out ''
 	options_set '[no][out][default][/]' --kind
 	options_set '[no][out][other][/]' --ki=other
-	options_set '[no][out][none][/][--quiet][--jobs][2]' --quiet --jobs 2
+	options_set '[no][out][none][/][--no-install][--jobs][2]' --no-install --jobs 2
 	expect_status 0 call_options --clean -h
 	printed "usage: x.sh"
 	expect_status 2 call_options --out

@@ -84,10 +84,10 @@ test_vm_that_goes_wrong()
 {
 	local start=$SECONDS
 
-	PBM_VM_BOOT=2 vm_ends 2 hang "  | [ 0.1] clocksource: stub" "the guest has not reached user space within 2 s"
+	PBM_VM_BOOT=5 vm_ends 2 hang "  | [ 0.1] clocksource: stub" "the guest has not reached user space within 5 s"
 	vm_ends 2 panic "ok      a test" "  | [ 0.2] Kernel panic - not syncing: stub" \
 		"the guest ended before its tests did" "full log: $TMP/t/vm/console.log"
-	PBM_VM_TIMEOUT=1 vm_ends 2 ever "ok      a test" "the guest ended before its tests did" "clocksource: stub"
+	PBM_VM_TIMEOUT=5 vm_ends 2 ever "ok      a test" "the guest ended before its tests did" "clocksource: stub"
 	((SECONDS < start + 50)) || fail "a guest was not ended in time"
 }
 

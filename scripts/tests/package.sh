@@ -119,7 +119,7 @@ prepare_tests()
 {
 	if ((EUID)); then
 		ktap_skip_all "only root can install Debian into a directory"
-		exit "$KSFT_SKIP"
+		exit 0
 	fi
 	command -v mmdebstrap >/dev/null || ktap_exit_fail_msg "there is no mmdebstrap: apt-get install mmdebstrap"
 	ROOT=$TMP/root
